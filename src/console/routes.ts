@@ -41,7 +41,7 @@ export const VIEWS: readonly View[] = [
     nav: { group: "Watch", title: "Problems", icon: "problems", key: "p" },
   },
   {
-    path: "/apps/:appId/events",
+    path: "/events",
     component: view(() => import("./views/events/events.tsx")),
     needs: "apps.read",
     nav: { group: "Watch", title: "Events", icon: "events", key: "e" },
@@ -163,4 +163,4 @@ export const VIEWS: readonly View[] = [
  * Names of views that were views of one app, at `/apps/:appId/<name>`. They now cover all apps. Their former addresses lead to the view with
  * the app as its filter.
  */
-export const FORMER_APP_VIEWS = ["deliveries", "quarantine", "dead-letters", "sources"] as const;
+export const FORMER_APP_VIEWS = ["events", "deliveries", "quarantine", "dead-letters", "sources"] as const;

@@ -90,7 +90,8 @@ try {
     await page.evaluate(`(async () => {
       const box = document.querySelector(".table");
       let screens = 0;
-      while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
+      const isLoaded = () => Number(box.getAttribute("aria-rowcount")) > ${LISTED};
+      while (!isLoaded() || box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
         box.scrollTop += 10 * box.clientHeight;
         screens++;
         await new Promise((done) => setTimeout(done, ${1_000 / SCREENS_A_SECOND}));

@@ -341,9 +341,7 @@ describe("the console with two organizations", () => {
     const { opened, settled, page } = await openKey(yak.key);
     await using _ = opened;
     for (const path of [
-      ...["events", "tail", "subscriptions", "agents", "channels", "catalog"].map(
-        (view) => `${within}/${view}`,
-      ),
+      ...["tail", "subscriptions", "agents", "channels", "catalog"].map((view) => `${within}/${view}`),
       `${within}/deliveries/${delivery}`,
       `${within}/channels/zebra-hooks/definitions`,
       `/quarantine?app=${app.id}&item=${item}`,
@@ -361,7 +359,7 @@ describe("the console with two organizations", () => {
       expect([path, (await page.locator("main").textContent())?.includes("zebra is")]).toEqual([path, false]);
     }
     // Lists of all apps are empty for the app of another organization. Former addresses of lists of one app lead there.
-    for (const path of ["/deliveries", "/quarantine", "/dead-letters", "/sources"]) {
+    for (const path of ["/events", "/deliveries", "/quarantine", "/dead-letters", "/sources"]) {
       await follow(page, `${within}${path}`);
       await page.waitForURL(`**/console${path}?app=${app.id}`);
       await settled();

@@ -37,6 +37,21 @@ it("inlet deliveries and inlet quarantine list all apps, or the selected one", a
   expect(await appsOf(`deliveries --app ${first.appId}`)).toEqual([first.appId]);
 });
 
+it("inlet events lists the events of all apps, or of the selected one, newest first", async () => {
+  const channels: GivenChannel[] = [];
+  for (const uid of ["here", "there"]) {
+    const channel = await givenChannel(gateway, { uid, config: {}, events: [{ type: "a", idPath: "$.id" }] });
+    expect(await channel.send({ id: `of-${uid}` })).toMatchObject({ published: 1 });
+    channels.push(channel);
+  }
+  const idsOf = async (line: string) => (await run(line)).map(({ id }) => id);
+  expect(await idsOf("events --type a")).toEqual(["of-there", "of-here"]);
+  expect(await idsOf("events --type a --limit 1")).toEqual(["of-there"]);
+  expect(await idsOf(`events --app ${channels[0]?.appId}`)).toEqual(["of-here"]);
+  expect(await idsOf("events --channel there")).toEqual(["of-there"]);
+  expect(await idsOf("events --id of-here")).toEqual(["of-here"]);
+});
+
 it("inlet sources lists the sources of all apps, or of the selected one", async () => {
   // A stream without a subscription is never opened.
   const config = { url: "https://example.com/" };

@@ -62,7 +62,7 @@ describe("a command at a terminal", () => {
   it("prints events, quarantined items and redrive results as tables", async () => {
     await post("inbox", '{"a":1}');
     expect((await atTerminal("events --channel inbox --since 1h")).text).toMatch(
-      /^TIME +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
+      /^TIME +APP +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +app_\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
     );
     expect((await atTerminal("events --type nothing")).text).toContain("No events found.");
     const [{ id }] = rows((await run("events --channel inbox --since 1h --limit 1")).stdout);

@@ -41,18 +41,49 @@ export async function* mergeEntries(
   yield* mergeHeads(first, read, (a, b) => a > b);
 }
 
-/** Yields the entries of all topics in a range, newest first. The order is exactly the reverse of `mergeEntries`. */
+/** Entries of several topics, newest first, and the number of all entries of these topics. */
+export interface NewestEntries {
+  readonly total: number;
+  readonly places: AsyncGenerator<EntryPlace, void, void>;
+}
+
+/**
+ * Opens the entries of all topics in a range, newest first. The order is exactly the reverse of `mergeEntries`. Reads only the newest id of
+ * each topic, and then further ids of those topics whose entries are yielded.
+ *
+ * With `after`, continues after that entry.
+ */
+export async function openNewest(
+  entries: EntryIndex,
+  topics: readonly string[],
+  range: EntryRange,
+  after?: EntryPlace,
+): Promise<NewestEntries> {
+  const read = async (topic: string, to: string): Promise<Head | undefined> => {
+    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, IDS_AHEAD, true);
+    return headAt(topic, ids, 0, ended);
+  };
+  const endOf = (topic: string): string => {
+    if (after === undefined) return range.to;
+    return topic < after.topic ? after.entryId : `(${after.entryId}`;
+  };
+  const newest = await entries.listNewest(topics, endOf, range.from);
+  const heads = newest.map(({ topic, entryId }) =>
+    entryId === undefined ? undefined : headAt(topic, [entryId], 0, false),
+  );
+  return {
+    total: newest.reduce((sum, { count }) => sum + count, 0),
+    places: mergeHeads(heads, read, (a, b) => a < b),
+  };
+}
+
+/** Yields the entries of all topics in a range, newest first. */
 export async function* mergeNewest(
   entries: EntryIndex,
   topics: readonly string[],
   range: EntryRange,
 ): AsyncGenerator<EntryPlace, void, void> {
-  const read = async (topic: string, to: string): Promise<Head | undefined> => {
-    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, IDS_AHEAD, true);
-    return headAt(topic, ids, 0, ended);
-  };
-  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, range.to));
-  yield* mergeHeads(first, read, (a, b) => a < b);
+  yield* (await openNewest(entries, topics, range)).places;
 }
 
 /**

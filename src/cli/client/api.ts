@@ -135,7 +135,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
     for (let count = 0; count < most; ) {
       const limit = Math.min(PAGE, most - count);
       const response = await call(path, { query: { ...query, limit, cursor } });
-      const items = (await response.json()) as readonly T[];
+      const items = parseExactly(await response.text()) as readonly T[];
       count += items.length;
       yield { items, total: Number(response.headers.get("x-total-count") ?? count) };
       cursor = response.headers.get("x-next-cursor") ?? undefined;

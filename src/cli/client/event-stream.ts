@@ -150,4 +150,5 @@ async function* readStream(
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
 /** Returns the uid of the channel, which is the seventh part of a topic name. */
+export const appOf = (topic: string): string => topic.split(".", 6)[5] ?? "";
 export const channelOf = (topic: string): string => topic.split(".", 7)[6] ?? "";

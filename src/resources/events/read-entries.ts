@@ -4,16 +4,22 @@ import type { Deps } from "../kit/deps.ts";
 
 const ENTRIES_AT_ONCE = 8;
 
-/** Reads entries in the given order, several at a time. `entry` is undefined if it was deleted after it was listed. */
+/** An entry with its place. `entry` is undefined if it was deleted after it was listed. */
+export interface ReadEntry extends EntryPlace {
+  readonly entry: TopicEntry | undefined;
+}
+
+/** Reads entries in the given order, several at a time. */
 export async function* readEntries(
   { topics }: Deps,
   places: AsyncIterable<EntryPlace> | Iterable<EntryPlace>,
-): AsyncGenerator<{ readonly topic: string; readonly entry: TopicEntry | undefined }> {
+): AsyncGenerator<ReadEntry> {
   const next: EntryPlace[] = [];
   const read = () =>
     Promise.all(
       next.splice(0).map(async ({ topic, entryId }) => ({
         topic,
+        entryId,
         entry: await topics.findEntry(topic, entryId),
       })),
     );

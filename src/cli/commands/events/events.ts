@@ -1,21 +1,22 @@
 import type { Command } from "commander";
 import { parseExactly } from "../../../event/exact-json.ts";
+import { formatPath } from "../../client/api.ts";
 import {
   appOptions,
   declareSubcommands,
   examples,
   formatTime,
   parseCount,
-  parsePast,
   timeOptions,
 } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
-import { channelOf } from "../../client/event-stream.ts";
+import { appOf, channelOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<ApiEvent>[] = [
   { title: "time", value: ({ time }) => time },
+  { title: "app", value: ({ topic }) => appOf(topic), isOptional: true },
   { title: "channel", value: ({ topic }) => channelOf(topic) },
   { title: "type", value: ({ type }) => type, colors: { "*": "cyan" } },
   { title: "id", value: ({ id }) => id, isOptional: true },
@@ -23,13 +24,10 @@ const COLUMNS: readonly Column<ApiEvent>[] = [
   { title: "data", value: ({ data }) => data, isPreview: true },
 ];
 
-const PAGE = 200;
-/** Largest offset that the API accepts in a range of times. */
-const MAX_OFFSET = 10_000;
-
 interface ListOptions {
   readonly type?: string;
   readonly channel?: string;
+  readonly id?: string;
   readonly since?: number;
   readonly until?: number;
   readonly limit: number;
@@ -40,32 +38,27 @@ export function define(command: Command, context: CommandContext): void {
 
   const list = part<[], ListOptions>(
     "list",
-    "List the events of an app, oldest first",
-    async ({ api, output, appPath }, _, { type, channel, limit, since = parsePast("1h"), until }) => {
-      const path = await appPath("events");
-      const query = { type, from: formatTime(since), to: formatTime(until), limit: PAGE };
-      const found: ApiEvent[] = [];
-      for (let offset = 0; found.length < limit && offset < MAX_OFFSET; ) {
-        const page = parseExactly(await api.text(path, { ...query, offset })) as readonly ApiEvent[];
-        if (page.length === 0) break;
-        offset += page.length;
-        found.push(...page.filter(({ topic }) => channel === undefined || channelOf(topic) === channel));
-      }
-      output.list(found.slice(0, limit), COLUMNS, "No events found.");
+    "List the events of an app or of all apps, newest first",
+    async ({ api, output, selectedApp }, _, { type, channel, id, limit, since, until }) => {
+      const appId = (await selectedApp())?.id;
+      const query = { appId, channel, type, id, from: formatTime(since), to: formatTime(until) };
+      const { items } = await api.listNewest<ApiEvent>("/events", query, limit);
+      output.list(items, COLUMNS, "No events found.");
     },
   )
     .option("--type <type>", "only events of this type")
-    .option("--channel <uid>", "only events of this channel")
+    .option("--channel <channel>", "only events of this channel (uid or id)")
+    .option("--id <id>", "only events with this event id or entry id")
     .option("--limit <count>", "maximum number of events", parseCount(1, 10_000), 50);
-  timeOptions(list, " (default: 1h)");
+  timeOptions(list, "");
   part<[string, string]>(
     "get <topic> <entry>",
     "Show an event by its topic and entry id",
-    async ({ api, appPath }, [topic, entry]) =>
-      parseExactly(await api.text(await appPath("events", topic, entry))) as ApiEvent,
+    async ({ api }, [topic, entry]) =>
+      parseExactly(await api.text(formatPath("apps", appOf(topic), "events", topic, entry))) as ApiEvent,
   );
   examples(command, [
-    ["inlet events --since 2h --type push", "events of the last two hours"],
+    ["inlet events --since 2h --type push", "newest events of all apps, of the last two hours"],
     ["inlet events --channel inbox --limit 5 -o json", "print JSON lines, with numbers exactly as received"],
   ]);
 }

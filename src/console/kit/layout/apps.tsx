@@ -1,19 +1,19 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { toApiError } from "../../api/api-error.ts";
 import { api, type Schemas } from "../../api/client.ts";
-import { formatQuery } from "../../api/curl.ts";
 import { hasPermission } from "../../session/session.ts";
 
-type App = Schemas["App"];
+export type App = Pick<Schemas["App"], "id" | "uid" | "title">;
 
 /** Uid of the built-in app to which Inlet publishes an organization's problems. */
 export const SYSTEM_APP = "inlet";
 
-/** Maximum number of apps in the app switcher, which loads one page of the API. Further apps are on the apps page. */
+/** Number of apps whose names are loaded at the start. Further apps are loaded when they are used. */
 export const MAX_APPS = 200;
 
-/** Apps in the app switcher, or `undefined` while they are loading. */
+/** Apps whose names are loaded, or `undefined` while they are loading. */
 export const apps = signal<readonly App[] | undefined>(undefined);
 /** Returns the uid of an app, or its id if the app is not among the loaded ones. */
 export const nameOfApp = (id: string): string => apps.value?.find((app) => app.id === id)?.uid ?? id;
@@ -37,45 +37,42 @@ export function useAppId(): string | undefined {
   return named ?? (known?.some(({ id }) => id === last) ? last : first?.id);
 }
 
-/** Reloads the apps in the app switcher. Call this after an app was installed or deleted. */
+/** Reloads the names of the apps. Call this after an app was installed or deleted. */
 export async function reloadApps(): Promise<void> {
   if (!hasPermission("apps.read")) {
     apps.value = [];
     return;
   }
   const { rows } = await api.list("/apps", { query: { limit: MAX_APPS } });
-  apps.value = rows;
+  const last = await loadMissing(rows, lastId.value);
+  apps.value = last === undefined ? rows : [...rows, last];
 }
 
-/** Removes the parameters that name something in an app, such as its channel or the open row. */
-function withoutPlaces(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const { channel: _, group: __, item: ___, letter: ____, source: _____, ...others } = query;
-  return others;
+/** Loads the name of an app that is not among the loaded ones, such as an app in a link. */
+export async function loadApp(id: string): Promise<void> {
+  const app = await loadMissing(apps.value ?? [], id);
+  if (app !== undefined) addApp(app);
 }
 
-/** Opens the current view for another app. */
-export function AppSwitcher() {
-  const { path, query, route } = useLocation();
-  const current = useAppId();
+/** Loads an app. Returns `undefined` if it is already known or does not exist. */
+async function loadMissing(known: readonly App[], id: string | undefined): Promise<App | undefined> {
+  if (id === undefined || known.some((app) => app.id === id)) return undefined;
+  try {
+    return await api.get("/apps/{appId}", { path: { appId: id } });
+  } catch (error) {
+    if (toApiError(error).status === 404) return undefined;
+    throw error;
+  }
+}
+
+function addApp(app: App): void {
   const known = apps.value ?? [];
-  if (known.length === 0) return null;
-  const choose = (id: string): void => {
-    const view = /^\/console\/apps\/[^/]+(\/[^/]+)?/.exec(path)?.[1] ?? "";
-    lastId.value = id;
-    sessionStorage.setItem(STORAGE_KEY, id);
-    if (/^\/console\/apps\/[^/]+/.test(path)) route(`/console/apps/${id}${view}`);
-    else if (query.app !== undefined) route(`${path}${formatQuery({ ...withoutPlaces(query), app: id })}`);
-  };
-  return (
-    <label class="app-switcher">
-      <span class="nav-title">App</span>
-      <select value={current} onChange={(event) => choose(event.currentTarget.value)}>
-        {known.map(({ id, uid }) => (
-          <option key={id} value={id}>
-            {uid}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  if (!known.some(({ id }) => id === app.id)) apps.value = [...known, app];
+}
+
+/** Selects an app for views that need one. */
+export function selectApp(app: App): void {
+  addApp(app);
+  lastId.value = app.id;
+  sessionStorage.setItem(STORAGE_KEY, app.id);
 }

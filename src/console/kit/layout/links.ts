@@ -5,7 +5,7 @@ import { fillPath, formatQuery } from "../../api/curl.ts";
 export const knownViews = signal<ReadonlySet<string>>(new Set());
 
 /**
- * Returns the URL of a view: `viewHref("/apps/:appId/events", { appId }, { type })`. Returns `undefined` if the
+ * Returns the URL of a view: `viewHref("/apps/:appId/channels", { appId }, { channel })`. Returns `undefined` if the
  * caller may not open the view, so that no link is shown.
  */
 export function viewHref(

@@ -7,7 +7,8 @@ import { caller, hasPermission, signOut } from "../../session/session.ts";
 import { Palette, PaletteButton } from "../palette/palette.tsx";
 import { formatShort } from "../text/numbers.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
-import { AppSwitcher, apps, reloadApps, useAppId } from "./apps.tsx";
+import { AppSwitcher, AppSwitcherDialog } from "./app-switcher.tsx";
+import { apps, reloadApps, useAppId } from "./apps.tsx";
 import { Button } from "./button.tsx";
 import { Icon, Mark } from "./icons.tsx";
 import { knownViews } from "./links.ts";
@@ -80,6 +81,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         {children}
       </main>
       <Palette />
+      <AppSwitcherDialog />
     </div>
   );
 }
@@ -139,7 +141,7 @@ function ProblemCount() {
   );
 }
 
-/** Returns whether another navigation entry fits the path better. For example, `/apps/app_1/events` belongs to Events and not to Apps. */
+/** Returns whether another navigation entry fits the path better. For example, `/apps/app_1/catalog` belongs to Catalog and not to Apps. */
 const isCovered = (view: View, path: string): boolean =>
   view.path === "/apps" && /^\/console\/apps\/[^/]+\/./.test(path);
 

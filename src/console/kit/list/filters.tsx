@@ -1,7 +1,10 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { LocalTimeInput } from "../form/local-time.tsx";
 import { Button } from "../layout/button.tsx";
+import { Icon } from "../layout/icons.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
+import { Time } from "../text/time.tsx";
+import { UntrustedText } from "../text/untrusted-text.tsx";
 import { visibleText } from "../text/visible.ts";
 import { useAddress } from "./address.ts";
 import { SavedViewsBar } from "./saved-views-bar.tsx";
@@ -66,55 +69,124 @@ interface Props {
 
 const TYPING_MS = 350;
 
-/** Filters above a list. The `/` key moves the focus to the first filter. */
+/**
+ * Line of filters above a list: time ranges, a button that shows the inputs, and a chip for each active filter. A single filter needs no
+ * button. The `/` key moves the focus to the first input.
+ */
 export function FilterBar({ fields, values, onChange }: Props) {
   const bar = useRef<HTMLFormElement>(null);
+  const panelId = useId();
+  const [isOpen, setOpen] = useState(false);
   const [clears, setClears] = useState(0);
+  const focusesFirst = useRef(false);
+  const hasPanel = fields.length > 1;
+  const focusFirst = (): void =>
+    bar.current?.querySelector<HTMLElement>(".filter input, .filter select")?.focus();
   useShortcut({
     keys: "/",
     description: "Filter",
-    run: () => bar.current?.querySelector<HTMLElement>("input, select")?.focus(),
+    run() {
+      setOpen(true);
+      focusesFirst.current = true;
+      focusFirst();
+    },
   });
+  useEffect(() => {
+    if (isOpen && focusesFirst.current) focusFirst();
+    focusesFirst.current = false;
+  }, [isOpen]);
   const set = (name: string, value: string): void => {
     const { last, ...others } = values;
     const isTime = name === "from" || name === "to";
     onChange({ ...others, ...(last !== undefined && !isTime && { last }), [name]: value });
   };
+  const clear = (next: FilterValues): void => {
+    setClears(clears + 1);
+    onChange(next);
+    // The focused button is removed with its filter.
+    bar.current?.querySelector<HTMLElement>("[aria-expanded]")?.focus();
+  };
   const isSet = Object.keys(values).length > 0;
   const hasTime = fields.some(({ name }) => name === "from");
+  const active = hasPanel ? fields.filter(({ name }) => values[name] !== undefined) : [];
   return (
-    <>
-      {/* The key drops texts that the user typed but that are not reported yet. */}
-      <form key={clears} ref={bar} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
+    <div class="filter-line">
+      <form ref={bar} role="search" onSubmit={(event) => event.preventDefault()}>
         {hasTime && (
           <TimePresets value={values.last} onChange={(last) => onChange(withPreset(values, last))} />
         )}
-        {fields.map((field) => (
-          // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
-          <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
-            <span>{field.label}</span>
-            <FilterInput
-              field={field}
-              value={values[field.name] ?? ""}
-              onChange={(value) => set(field.name, value)}
-            />
-          </label>
-        ))}
-        {isSet && (
+        {hasPanel && (
           <Button
-            look="quiet"
+            aria-expanded={isOpen}
+            aria-controls={isOpen ? panelId : undefined}
             onClick={() => {
-              setClears(clears + 1);
-              onChange({});
+              focusesFirst.current = !isOpen;
+              setOpen(!isOpen);
             }}
           >
+            <Icon name="filter" /> Filter
+          </Button>
+        )}
+        {active.map((field) => (
+          <Chip
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ""}
+            onRemove={() => {
+              const { [field.name]: _, ...others } = values;
+              clear(others);
+            }}
+          />
+        ))}
+        {isSet && (
+          <Button look="quiet" onClick={() => clear({})}>
             Clear
           </Button>
         )}
+        {(isOpen || !hasPanel) && (
+          // The key drops texts that the user typed but that are not reported yet.
+          <div key={clears} class="filters" id={panelId}>
+            {fields.map((field) => (
+              // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
+              <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
+                <span>{field.label}</span>
+                <FilterInput
+                  field={field}
+                  value={values[field.name] ?? ""}
+                  onChange={(value) => set(field.name, value)}
+                />
+              </label>
+            ))}
+          </div>
+        )}
       </form>
       <SavedViewsBar isFiltered={isSet} />
-    </>
+    </div>
   );
+}
+
+interface ChipProps {
+  readonly field: FilterField;
+  readonly value: string;
+  readonly onRemove: () => void;
+}
+
+/** Active filter with a button that removes it. */
+const Chip = ({ field, value, onRemove }: ChipProps) => (
+  <span class="chip">
+    <span class="chip-text">
+      <span class="faint">{field.label}</span> <ChipValue field={field} value={value} />
+    </span>
+    <Button look="quiet icon-only" aria-label={`Remove the filter ${field.label}`} onClick={onRemove}>
+      ×
+    </Button>
+  </span>
+);
+
+function ChipValue({ field, value }: Pick<ChipProps, "field" | "value">) {
+  if (field.kind === "time") return <Time at={value} />;
+  const option = field.kind === "choice" ? field.options.find((one) => one.value === value) : undefined;
+  return <UntrustedText max={60}>{option?.label ?? value}</UntrustedText>;
 }
 
 /** Sets or removes a time preset. A preset replaces other times. */

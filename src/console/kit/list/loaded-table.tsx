@@ -21,16 +21,22 @@ interface PagedTableProps<Row> extends Props<Row> {
 
 /** Table of an API list that is loaded page by page. */
 export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: PagedTableProps<Row>) {
-  const { count, total = count, error, reload } = pages;
+  const { count, total, hasMore = false, error, reload } = pages;
   return (
     <>
       {error && <ErrorNote error={error} onRetry={reload} />}
       {count === undefined && !error && <Loading lines={lines} as="rows" />}
       {count === 0 && empty}
-      {count !== undefined && total !== undefined && count > 0 && (
+      {count !== undefined && count > 0 && (
         <>
           <Table {...table} rows={pages} />
-          <CountLine count={total} of={of} />
+          {total === undefined && hasMore ? (
+            <p class="count-line">
+              The newest {formatCount(count - 1)} {of}. Scroll down to load more.
+            </p>
+          ) : (
+            <CountLine count={total ?? count} of={of} />
+          )}
         </>
       )}
     </>

@@ -11,6 +11,8 @@ export interface Pages<Row> {
   readonly count: number | undefined;
   /** Number of rows of the whole list, if it differs from `count`. */
   readonly total?: number;
+  /** Whether `count` includes a row that stands for the next page. */
+  readonly hasMore?: boolean;
   readonly rowAt: (index: number) => Row | undefined;
   readonly onRange: (first: number, last: number) => void;
   readonly error: ApiError | undefined;
@@ -138,6 +140,7 @@ export function useNewest<Row>(
     // One more row stands for the next page. It loads the page when it becomes visible.
     count: loaded && rows.length + (next === undefined ? 0 : 1),
     total,
+    hasMore: next !== undefined,
     rowAt: (index) => rows[index],
     onRange: useCallback((_: number, last: number) => {
       const { loaded } = latest.current;

@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { VIEWS } from "../../routes.ts";
+import type { App } from "../layout/apps.tsx";
 import { viewHref } from "../layout/links.ts";
 
 /** A place that the palette offers. */
@@ -11,7 +12,6 @@ export interface PaletteEntry {
   readonly details?: string;
 }
 
-type App = Schemas["App"];
 type Match = Schemas["Match"];
 
 const MAX_APPS = 8;
@@ -92,7 +92,7 @@ function hrefOf({ kind, id, appId, path }: Match): string | undefined {
       return viewHref("/quarantine", {}, { app: inApp.appId, item: id });
     case "event": {
       const event = `${segmentsOf(path)[3]}/${id}`;
-      return viewHref("/apps/:appId/events", inApp, { event });
+      return viewHref("/events", {}, { app: appId ?? undefined, event });
     }
   }
 }

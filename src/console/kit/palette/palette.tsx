@@ -7,6 +7,7 @@ import { Dialog } from "../feedback/dialog.tsx";
 import { apps, useAppId } from "../layout/apps.tsx";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
+import { useRested } from "../list/use-rested.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 import { entryOf, findApps, findPages, type PaletteEntry } from "./entries.ts";
 import "./palette.css";
@@ -148,11 +149,7 @@ const PaletteOption = ({ id, entry, isChosen, onFollow }: OptionProps) => (
 
 /** Hook that asks the API for the entities with this id, once the input rests. */
 function useLookup(text: string) {
-  const [asked, setAsked] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(text), LOOKUP_DELAY_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const asked = useRested(text, LOOKUP_DELAY_MS);
   const isLong = text.length >= MIN_LOOKUP_LENGTH;
   const { data, error } = useLoad(
     async (signal) =>

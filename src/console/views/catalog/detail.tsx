@@ -1,4 +1,5 @@
 import { loadVersioned, type Schemas, send } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
@@ -43,10 +44,7 @@ export function CatalogDetail({ appId, entry, href, onClose, onChanged }: Props)
         <a class="button" href={`/console/apps/${appId}/channels/${channelUid}/definitions`}>
           Definitions
         </a>
-        <a
-          class="button"
-          href={`/console/apps/${appId}/events?channel=${channelUid}&type=${encodeURIComponent(type)}`}
-        >
+        <a class="button" href={`/console/events${formatQuery({ app: appId, channel: channelUid, type })}`}>
           Events
         </a>
       </div>

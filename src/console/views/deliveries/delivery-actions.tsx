@@ -48,7 +48,7 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
       {event !== undefined && (
         <a
           class="button"
-          href={`/console/apps/${encodeURIComponent(appId)}/events${formatQuery({ event: `${event.topic}/${event.entryId}` })}`}
+          href={`/console/events${formatQuery({ app: appId, event: `${event.topic}/${event.entryId}` })}`}
         >
           Open event
         </a>

@@ -95,9 +95,7 @@ export function Steps({ appId, delivery, readings }: Props) {
                 {events.map(({ id, type, topic, entryId, status: how }) => (
                   <li key={`${topic}/${entryId}/${id}`} class="row wrap">
                     <Badge tone={how === "published" ? "ok" : "plain"}>{how}</Badge>
-                    <a
-                      href={`/console/apps/${encodeURIComponent(appId)}/events${formatQuery({ event: `${topic}/${entryId}` })}`}
-                    >
+                    <a href={`/console/events${formatQuery({ app: appId, event: `${topic}/${entryId}` })}`}>
                       <UntrustedText max={255}>{type}</UntrustedText>
                     </a>
                     <code>

@@ -1,11 +1,13 @@
+import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
-import { channelOf, type Event, timeOf } from "./timeline.ts";
+import { appOf, channelOf, type Event, timeOf } from "./event.ts";
 
 const SHOWN = 160;
 
-export const eventColumns = (appId: string): readonly Column<Event>[] => [
+/** Columns of lists of events. Lists of one app leave out the column of the app. */
+export const EVENT_COLUMNS: readonly Column<Event>[] = [
   { title: "Time", cell: (event) => <Time at={timeOf(event)} />, ...TIME_WIDTHS },
   {
     title: "Type",
@@ -13,8 +15,14 @@ export const eventColumns = (appId: string): readonly Column<Event>[] => [
     width: "minmax(0, 2fr)",
   },
   {
+    title: "App",
+    cell: (event) => <UntrustedText max={80}>{nameOfApp(appOf(event))}</UntrustedText>,
+    width: "minmax(0, 1fr)",
+    priority: 2,
+  },
+  {
     title: "Channel",
-    cell: (event) => <UntrustedText>{channelOf(event, appId)}</UntrustedText>,
+    cell: (event) => <UntrustedText>{channelOf(event)}</UntrustedText>,
     width: "minmax(0, 1fr)",
     priority: 3,
   },
@@ -39,6 +47,7 @@ export const eventColumns = (appId: string): readonly Column<Event>[] => [
     priority: 3,
   },
 ];
+export const APP_EVENT_COLUMNS = EVENT_COLUMNS.filter(({ title }) => title !== "App");
 
 function dataOf({ data, data_base64: base64 }: Event): string | undefined {
   if (base64 !== undefined) return `bytes: ${base64.slice(0, SHOWN)}`;

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
@@ -15,19 +16,20 @@ import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { channelOf, type Event, timeOf } from "./timeline.ts";
+import { appOf, channelOf, type Event, timeOf } from "./event.ts";
 
 interface Props {
-  readonly appId: string;
   /** `<topic>/<entry id>` */
   readonly place: string;
   readonly onClose: () => void;
   readonly onGone: () => void;
 }
 
-export function EventPanel({ appId, place, onClose, onGone }: Props) {
+export function EventPanel({ place, onClose, onGone }: Props) {
   const split = place.lastIndexOf("/");
-  const path = { appId, topic: place.slice(0, split), entryId: place.slice(split + 1) };
+  const topic = place.slice(0, split);
+  const appId = appOf({ topic });
+  const path = { appId, topic, entryId: place.slice(split + 1) };
   const callPath = fillPath("/apps/{appId}/events/{topic}/{entryId}", path);
   const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad(
@@ -58,7 +60,8 @@ export function EventPanel({ appId, place, onClose, onGone }: Props) {
               facts={{
                 Type: <UntrustedText>{event.type}</UntrustedText>,
                 Id: <Copyable text={event.id} what="event id" />,
-                Channel: <UntrustedText>{channelOf(event, appId)}</UntrustedText>,
+                App: <UntrustedText>{nameOfApp(appId)}</UntrustedText>,
+                Channel: <UntrustedText>{channelOf(event)}</UntrustedText>,
                 Appended: <Time at={timeOf(event)} as="full" />,
                 Source: <UntrustedText>{event.source}</UntrustedText>,
                 Topic: <Copyable text={event.topic} what="topic" />,

@@ -1,52 +1,50 @@
-import { useMemo, useState } from "preact/hooks";
-import { api } from "../../api/client.ts";
+import { useState } from "preact/hooks";
+import { api, type ListPage } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
+import { useAppId } from "../../kit/layout/apps.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
+import { viewHref } from "../../kit/layout/links.ts";
 import { Page } from "../../kit/layout/page.tsx";
-import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
+import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
+import { useNewest } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { eventColumns } from "./columns.tsx";
+import { EVENT_COLUMNS } from "./columns.tsx";
+import { type Event, placeOf } from "./event.ts";
 import { EventPanel } from "./event-panel.tsx";
 import { parseFieldFilter } from "./field-filter.ts";
-import { channelOf, createTimeline, type Event, placeOf } from "./timeline.ts";
 
-const FILTERS = ["channel", "type", "id", "field", "from", "to"] as const;
+const FILTERS = ["app", "channel", "type", "id", "field", "from", "to"] as const;
 
-export default function Events({ appId }: { readonly appId: string }) {
+/** List of the newest events of all apps. */
+export default function Events() {
   const [turn, setTurn] = useState(0);
   const { values, resolved, set } = useFilters(FILTERS, turn);
   const { query, go } = useAddress();
+  const current = useAppId();
+  const { app: appId, id, field, ...others } = resolved;
   const places = useTopicFilters(appId);
-  const { channel, type, id, field, from, to } = resolved;
-  const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
-  const asked = [appId, type, from, to, turn];
-  const load = useMemo(
-    () =>
-      createTimeline(
-        (page, signal) =>
-          api.list("/apps/{appId}/events", {
-            path: { appId },
-            query: { ...page, ...(type !== undefined && { type }) },
-            signal,
-          }),
-        range,
-      ),
-    asked,
-  );
+  const asked = { ...others, ...(appId !== undefined && { appId }) };
+  const isRange = resolved.from !== undefined || resolved.to !== undefined;
+  const load: Load = async ({ limit, offset = 0, cursor }, signal) => {
+    const page = { limit, ...(cursor !== undefined && { cursor }) };
+    const { rows, total, next } = await api.list("/events", { query: { ...asked, ...page }, signal });
+    // The API does not count the events in a time range, so the total is the number of events that are known to exist.
+    const known = offset + rows.length + (next === undefined ? 0 : 1);
+    return { rows: rows as readonly Event[], total: isRange ? known : total, next };
+  };
   const hasField = field === undefined ? undefined : parseFieldFilter(field);
-  const isScan = channel !== undefined || id !== undefined || hasField !== undefined;
+  const isScan = id !== undefined || hasField !== undefined;
   const fits = (event: Event): boolean =>
-    (channel === undefined || channelOf(event, appId) === channel) &&
     (id === undefined || event.id === id || event.entryId === id) &&
     (hasField === undefined || hasField(event.data));
   const fields: readonly FilterField[] = [
+    createAppFilter(),
     places.channel,
     places.type,
     { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
@@ -54,26 +52,21 @@ export default function Events({ appId }: { readonly appId: string }) {
     { name: "from", label: "From", kind: "time" },
     { name: "to", label: "To", kind: "time" },
   ];
-  const columns = useMemo(() => eventColumns(appId), [appId]);
-  const shared = {
-    label: "Events",
-    of: "events",
-    columns,
-    keyOf: placeOf,
-    onOpen: (event: Event) => go({ event: placeOf(event) }),
-    openKey: query.event,
-  };
-  const isFiltered = Object.keys(values).length > 0;
+  const refresh = (): void => setTurn((before) => before + 1);
+  const tailHref = current && viewHref("/apps/:appId/tail", { appId: appId ?? current });
+  const List = isScan ? Found : All;
   return (
     <Page
       title="Events"
-      lead="Events published to the topics of this app, newest first."
+      lead="Published events of all apps, newest first."
       actions={
         <>
-          <a class="button" href={`/console/apps/${encodeURIComponent(appId)}/tail`}>
-            <Icon name="tail" /> Follow
-          </a>
-          <Button onClick={() => setTurn((before) => before + 1)}>
+          {tailHref && (
+            <a class="button" href={tailHref}>
+              <Icon name="tail" /> Follow
+            </a>
+          )}
+          <Button onClick={refresh}>
             <Icon name="refresh" /> Refresh
           </Button>
         </>
@@ -82,51 +75,51 @@ export default function Events({ appId }: { readonly appId: string }) {
       <FilterBar fields={fields} values={values} onChange={set} />
       <div class="split">
         <div class="stack">
-          {isScan ? (
-            <Found load={load} fits={fits} needs={[load, channel, id, field]} shared={shared} />
-          ) : (
-            <All load={load} needs={asked} shared={shared} isFiltered={isFiltered} />
-          )}
+          <List
+            load={load}
+            fits={fits}
+            needs={[JSON.stringify(asked), id, field, turn]}
+            isFiltered={Object.keys(values).length > 0}
+            isRange={isRange}
+          />
         </div>
         {query.event !== undefined && (
           <EventPanel
             key={query.event}
-            appId={appId}
             place={query.event}
             onClose={() => go({ event: undefined })}
-            onGone={() => setTurn((before) => before + 1)}
+            onGone={refresh}
           />
         )}
       </div>
-      <ApiCall
-        call={{
-          method: "GET",
-          path: `/apps/${encodeURIComponent(appId)}/events${formatQuery({ type, ...range, limit: 100 })}`,
-        }}
-      />
+      <ApiCall call={{ method: "GET", path: `/events${formatQuery({ ...asked, limit: 100 })}` }} />
     </Page>
   );
 }
 
-type Load = ReturnType<typeof createTimeline>;
-type Shared = Omit<Parameters<typeof PagedTable<Event>>[0], "pages" | "empty" | "lines">;
+type Load = (
+  page: { readonly limit: number; readonly offset?: number; readonly cursor?: string },
+  signal: AbortSignal,
+) => Promise<ListPage<Event>>;
 
-interface AllProps {
+interface ListProps {
   readonly load: Load;
+  readonly fits: (event: Event) => boolean;
   readonly needs: readonly unknown[];
-  readonly shared: Shared;
   readonly isFiltered: boolean;
+  /** Whether the list is limited to a time range, so that its number of events is unknown. */
+  readonly isRange: boolean;
 }
 
-function All({ load, needs, shared, isFiltered }: AllProps) {
-  const pages = usePages<Event>(load, needs);
+function All({ load, needs, isFiltered, isRange }: ListProps) {
+  const { total, ...pages } = useNewest<Event>(load, needs);
   return (
     <PagedTable
-      {...shared}
-      pages={pages}
+      {...useTable()}
+      pages={isRange || total === undefined ? pages : { ...pages, total }}
       empty={
         <Empty title={isFiltered ? "No events match the filters" : "No events yet"}>
-          {!isFiltered && "Send something to a channel of this app, or a test event from the channel's page."}
+          {!isFiltered && "Send something to a channel, or a test event from the channel's page."}
         </Empty>
       }
       lines={10}
@@ -134,18 +127,11 @@ function All({ load, needs, shared, isFiltered }: AllProps) {
   );
 }
 
-interface FoundProps {
-  readonly load: Load;
-  readonly fits: (event: Event) => boolean;
-  readonly needs: readonly unknown[];
-  readonly shared: Shared;
-}
-
-function Found({ load, fits, needs, shared }: FoundProps) {
+function Found({ load, fits, needs }: ListProps) {
   const scan = useScan<Event>(load, fits, needs);
   return (
     <ScannedTable
-      {...shared}
+      {...useTable()}
       scan={scan}
       empty={
         <Empty title="No events match the filters">
@@ -154,4 +140,16 @@ function Found({ load, fits, needs, shared }: FoundProps) {
       }
     />
   );
+}
+
+function useTable() {
+  const { query, go } = useAddress();
+  return {
+    label: "Events",
+    of: "events",
+    columns: EVENT_COLUMNS,
+    keyOf: placeOf,
+    onOpen: (event: Event) => go({ event: placeOf(event) }),
+    openKey: query.event,
+  };
 }

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { formatQuery } from "../../api/curl.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
@@ -11,10 +11,10 @@ import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.
 import { Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { eventColumns } from "./columns.tsx";
+import { APP_EVENT_COLUMNS } from "./columns.tsx";
+import { channelOf, type Event, placeOf } from "./event.ts";
 import { EventPanel } from "./event-panel.tsx";
 import { parseFieldFilter } from "./field-filter.ts";
-import { channelOf, type Event, placeOf } from "./timeline.ts";
 import { MAX_SHOWN, type Tail, useTail } from "./use-tail.ts";
 
 const FILTERS = ["channel", "type", "id", "field"] as const;
@@ -32,7 +32,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
     isPaused,
     needs: [channel, type, id, field],
     fits: (event) =>
-      (channel === undefined || channelOf(event, appId) === channel) &&
+      (channel === undefined || channelOf(event) === channel) &&
       (type === undefined || event.type === type) &&
       (id === undefined || event.id === id || event.entryId === id) &&
       (hasField === undefined || hasField(event.data)),
@@ -50,7 +50,6 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
     { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
     { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
   ];
-  const columns = useMemo(() => eventColumns(appId), [appId]);
   const isFiltered = Object.keys(values).length > 0;
   return (
     <Page
@@ -82,7 +81,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
             <>
               <Table
                 label="Live events"
-                columns={columns}
+                columns={APP_EVENT_COLUMNS}
                 rows={{ count: events.length, rowAt: (index) => events[events.length - 1 - index] }}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {
@@ -102,7 +101,6 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
         {query.event !== undefined && (
           <EventPanel
             key={query.event}
-            appId={appId}
             place={query.event}
             onClose={() => go({ event: undefined })}
             onGone={clear}

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import { readStream, type StreamState } from "../../api/event-stream.ts";
-import type { Event } from "./timeline.ts";
+import type { Event } from "./event.ts";
 
 /** Maximum number of events in the list. Older events are removed. */
 export const MAX_SHOWN = 2_000;

@@ -1,7 +1,7 @@
 import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
-import { apps } from "../../kit/layout/apps.tsx";
+import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { formatBytes, formatCount, formatShort } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -20,13 +20,12 @@ interface Props {
 }
 
 export function AppFigures({ appId, range }: Props) {
-  const name = apps.value?.find(({ id }) => id === appId)?.uid ?? appId;
   return (
     <>
       <section class="section" aria-label="Deliveries of the app">
         <header class="section-head">
           <h2>
-            App <UntrustedText max={60}>{name}</UntrustedText>
+            App <UntrustedText max={60}>{nameOfApp(appId)}</UntrustedText>
           </h2>
         </header>
         {hasPermission("metrics.read") && <Throughput appId={appId} range={range} />}
@@ -47,12 +46,12 @@ function Topics({ appId }: { readonly appId: string }) {
     <WhenLoaded loaded={loaded} lines={3} as="tiles">
       {({ rows, total }) => (
         <Tiles>
-          <Tile title="Topics" href={viewHref("/apps/:appId/events", { appId })}>
+          <Tile title="Topics" href={viewHref("/events", {}, { app: appId })}>
             {formatCount(total)}
           </Tile>
           <Tile
             title="Stored events"
-            href={viewHref("/apps/:appId/events", { appId })}
+            href={viewHref("/events", {}, { app: appId })}
             hint="until their retention ends"
           >
             {formatShort(rows.reduce((sum, { length }) => sum + length, 0))}

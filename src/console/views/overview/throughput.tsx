@@ -70,7 +70,7 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
     <Tiles>
       <Tile
         title="Published"
-        href={appId === undefined ? undefined : viewHref("/apps/:appId/events", { appId })}
+        href={appId === undefined ? undefined : viewHref("/events", {}, { app: appId })}
       >
         {formatShort(published)}
       </Tile>

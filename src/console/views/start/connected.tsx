@@ -43,7 +43,7 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
               <Registration appId={appId} channelUid={channelUid} />
               <p>
                 While it is active, deliveries become events.{" "}
-                <a href={`/console/apps/${appId}/events`}>See the events</a>
+                <a href={`/console/events${formatQuery({ app: appId })}`}>See the events</a>
               </p>
             </li>
           ) : (
@@ -165,7 +165,7 @@ function TestEvent({ appId, channel }: { readonly appId: string; readonly channe
             <span>
               Event <UntrustedText>{id}</UntrustedText> of the type <UntrustedText>{type}</UntrustedText> is
               on its topic.{" "}
-              <a href={`/console/apps/${appId}/events${formatQuery({ event: `${topic}/${entryId}` })}`}>
+              <a href={`/console/events${formatQuery({ app: appId, event: `${topic}/${entryId}` })}`}>
                 See it
               </a>
             </span>

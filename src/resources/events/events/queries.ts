@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { EntryRange } from "../../../bus/topics/entry-index.ts";
 import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
@@ -16,9 +17,9 @@ const CONCURRENCY = 16;
 /** Maximum number of topics in a list request. A request that covers more topics gets a 400. */
 const MAX_TOPICS = 5_000;
 /** Maximum length of a response, in characters. A response with large events therefore has fewer than `limit` events, but at least one. */
-const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
+export const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 /** Maximum number of entries that a search reads. The response contains the matches among these entries. */
-const MAX_SEARCHED = 5_000;
+export const MAX_SEARCHED = 5_000;
 
 /**
  * Returns a page of the app's events as JSON texts, with the total count. Events are ordered by time, then id. For a
@@ -34,9 +35,8 @@ export async function listEvents(
   const wanted = wantedOf(query);
   const names = await listTopicNames(deps.db, scope, { type, channelUid: channel });
   const isWhole = from === undefined && to === undefined;
-  const last = to === undefined ? "+" : String(Math.trunc(to) - 1);
-  if (to !== undefined && to <= 0) return { events: [], total: 0 };
-  const range = { from: from === undefined ? "-" : String(Math.max(0, from)), to: last };
+  const range = rangeOf(query);
+  if (range === undefined) return { events: [], total: 0 };
 
   const merge = order === "newest" ? mergeNewest : mergeEntries;
   if (wanted !== undefined) {
@@ -55,15 +55,34 @@ export async function listEvents(
   return { events: await readEvents(deps, places), total };
 }
 
-type Wanted = (entry: TopicEntry) => boolean;
+/** Returns the range of entry ids, or `undefined` if it is empty. */
+export function rangeOf({
+  from,
+  to,
+}: {
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}): EntryRange | undefined {
+  if (to !== undefined && to <= 0) return undefined;
+  return {
+    from: from === undefined ? "-" : String(Math.max(0, from)),
+    to: to === undefined ? "+" : String(Math.trunc(to) - 1),
+  };
+}
+
+export type Wanted = (entry: TopicEntry) => boolean;
 
 /**
  * Creates a filter on the id or content of events, or returns `undefined` if the query has none.
  * @throws ApiError 400 for a path that can select several values
  */
-function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): Wanted | undefined {
+export function wantedOf({
+  id,
+  path: text,
+  value,
+}: Pick<z.output<typeof listQuerySchema>, "id" | "path" | "value">): Wanted | undefined {
   if (text === undefined || value === undefined)
-    return id === undefined ? undefined : ({ fields }) => fields.id === id;
+    return id === undefined ? undefined : (entry) => hasId(entry, id);
   const compiled = createPathCompiler({ syntax: "rfc9535", item: {}, named: new Map() })(text);
   if (!compiled.ok) throw invalidParameters([{ path: "path", message: compiled.error }]);
   const { path } = compiled.value;
@@ -71,8 +90,10 @@ function wantedOf({ id, path: text, value }: z.output<typeof listQuerySchema>): 
     throw invalidParameters([
       { path: "path", message: "must select one value, so it can only contain names and indexes" },
     ]);
-  return ({ fields }) => (id === undefined || fields.id === id) && valueAt(fields.data, path.get) === value;
+  return (entry) => (id === undefined || hasId(entry, id)) && valueAt(entry.fields.data, path.get) === value;
 }
+
+const hasId = ({ entryId, fields }: TopicEntry, id: string): boolean => fields.id === id || entryId === id;
 
 function valueAt(data: string | undefined, get: (root: unknown) => unknown): string | undefined {
   try {

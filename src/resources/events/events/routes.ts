@@ -4,13 +4,22 @@ import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
-import { listOf } from "../../kit/answer.ts";
+import { listOf, newestOf } from "../../kit/answer.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { eraseEvent } from "./erase.ts";
-import { hasTopic, listEvents } from "./queries.ts";
-import { ENTRY_EXAMPLE, eventJson, eventSchema, listQuerySchema, TOPIC_EXAMPLE } from "./schema.ts";
+import { listNewestEvents, MAX_NEWEST_TOPICS } from "./newest.ts";
+import { hasTopic, listEvents, MAX_SEARCHED } from "./queries.ts";
+import {
+  ENTRY_EXAMPLE,
+  eventJson,
+  eventSchema,
+  isEntryId,
+  listQuerySchema,
+  newestEventsQuery,
+  TOPIC_EXAMPLE,
+} from "./schema.ts";
 
 /** Path pattern for `{topic}/{entryId}`. Also accepts a topic whose slashes are not percent-encoded. */
 const matched = {
@@ -44,12 +53,26 @@ export const events: Resource = {
       caller: Caller,
       place: EntryPlace & { readonly appId: string },
     ): Promise<void> {
-      const isEntryId = place.entryId.split("-").every((part) => BigInt(part) < 2n ** 64n);
-      if (!isEntryId || !(await hasTopic(db, appScopeOf(caller, place), place.topic)))
+      if (!isEntryId(place.entryId) || !(await hasTopic(db, appScopeOf(caller, place), place.topic)))
         throw notFound("event");
     }
 
     return [
+      defineRoute({
+        at: "GET /events",
+        operation: "listNewestEvents",
+        summary: "List the newest events of all apps",
+        description: `Lists the newest event first. \`X-Total-Count\` counts all events of the selected apps, channels and types; it ignores the time range, \`id\` and \`path\`. A response may contain fewer than \`limit\` events when the events are large, or while it searches.\n\nA filter by \`id\`, or by \`path\` and \`value\`, searches up to ${MAX_SEARCHED} events or 16 MiB of data per page. Follow \`X-Next-Cursor\` to search further, also after an empty page.\n\nA page reads at most ${MAX_NEWEST_TOPICS} topics. If more are selected, set \`appId\`, \`channel\` or \`type\`.`,
+        permission: "apps.read",
+        query: newestEventsQuery,
+        answer: newestOf(eventSchema),
+        async handle({ caller: { organizationId }, query, c }) {
+          const { events, total, next } = await listNewestEvents(deps, organizationId, query);
+          c.header("X-Total-Count", String(total));
+          if (next !== undefined) c.header("X-Next-Cursor", next);
+          return answerJson(c, `[${events.join(",")}]`);
+        },
+      }),
       defineRoute({
         at: "GET /apps/:appId/events",
         operation: "listEvents",

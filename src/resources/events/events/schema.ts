@@ -1,47 +1,92 @@
 import { z } from "zod";
+import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import { parseJson } from "../../../event/parse-json.ts";
 import { timeInput } from "../../../http/fields.ts";
 import { pageQuery } from "../../../http/page.ts";
+import { placeFilters } from "../../apps/organization-channels.ts";
 
 /** Maximum of `offset` plus `limit`. To read further events, clients move the start of the time range with `from`. */
 export const MAX_WINDOW = 10_000;
 
+const filters = {
+  type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
+  from: timeInput.optional().describe("Selects events published at or after this time."),
+  to: timeInput.optional().describe("Selects events published before this time."),
+  id: z.string().min(1).max(512).optional().describe("Selects events with this id or entry id."),
+  path: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .describe(
+      "JSONPath into the data, with names and indexes only. Selects events that have `value` at this path.",
+    ),
+  value: z
+    .string()
+    .max(1_024)
+    .optional()
+    .describe("Value to find at `path`: a string, or a number or boolean written as text."),
+};
+
+interface PathAndValue {
+  readonly path?: string | undefined;
+  readonly value?: string | undefined;
+}
+const hasBoth = ({ path, value }: PathAndValue): boolean => (path === undefined) === (value === undefined);
+const MUST_HAVE_BOTH = { path: ["value"], message: "must be given together with path" };
+
 export const listQuerySchema = z
   .object({
-    type: z.string().min(1).max(255).optional().describe("Selects events of this type."),
-    from: timeInput.optional().describe("Selects events published at or after this time."),
-    to: timeInput.optional().describe("Selects events published before this time."),
+    ...filters,
     channel: z.string().min(1).max(64).optional().describe("Uid of a channel. Selects its events."),
-    id: z.string().min(1).max(512).optional().describe("Selects events with this id."),
-    path: z
-      .string()
-      .min(1)
-      .max(1_024)
-      .optional()
-      .describe(
-        "JSONPath into the data, with names and indexes only. Selects events that have `value` at this path.",
-      ),
-    value: z
-      .string()
-      .max(1_024)
-      .optional()
-      .describe("Value to find at `path`: a string, or a number or boolean written as text."),
     order: z
       .enum(["oldest", "newest"])
       .default("oldest")
       .describe("Whether the oldest or the newest event comes first."),
     ...pageQuery,
   })
-  .refine(({ path, value }) => (path === undefined) === (value === undefined), {
-    path: ["value"],
-    message: "must be given together with path",
-  })
+  .refine(hasBoth, MUST_HAVE_BOTH)
   // Written with `!` so that NaN passes, because the schemas of `limit` and `offset` already report malformed numbers.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
     message: `offset + limit must be at most ${MAX_WINDOW}; use from to read later events`,
   });
+
+const CURSOR_MESSAGE = "must be the `X-Next-Cursor` of an earlier response; leave it out for the first page";
+
+/** Query of the list of all apps. */
+export const newestEventsQuery = z
+  .object({
+    ...placeFilters,
+    ...filters,
+    limit: pageQuery.limit,
+    cursor: z
+      .string()
+      .max(2_048)
+      .refine((text) => parseEventCursor(text) !== undefined, CURSOR_MESSAGE)
+      .optional()
+      .meta({
+        description:
+          "Value of `X-Next-Cursor` in the response with the previous page. Default: the page with the newest events.",
+        example: "1769851800000-0.ZXZlbnRz",
+      }),
+  })
+  .refine(hasBoth, MUST_HAVE_BOTH);
+
+const CURSOR = /^(\d{1,20}-\d{1,20})\.([A-Za-z0-9_-]+)$/;
+
+export const formatEventCursor = ({ topic, entryId }: EntryPlace): string =>
+  `${entryId}.${Buffer.from(topic).toString("base64url")}`;
+
+export function parseEventCursor(text: string): EntryPlace | undefined {
+  const [, entryId, topic] = CURSOR.exec(text) ?? [];
+  if (entryId === undefined || topic === undefined || !isEntryId(entryId)) return undefined;
+  return { entryId, topic: Buffer.from(topic, "base64url").toString() };
+}
+
+/** Returns whether both parts of an entry id are 64-bit numbers, as Redis requires. */
+export const isEntryId = (text: string): boolean => text.split("-").every((part) => BigInt(part) < 2n ** 64n);
 
 export const TOPIC_EXAMPLE = "events.org_1.apps.app.event_received.app_1.main.push";
 export const ENTRY_EXAMPLE = "1769851800000-0";

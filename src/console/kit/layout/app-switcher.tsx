@@ -1,0 +1,86 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { formatQuery } from "../../api/curl.ts";
+import { UntrustedText } from "../text/untrusted-text.tsx";
+import { AppPicker, type PickedApp } from "./app-picker.tsx";
+import { apps, loadApp, selectApp, useAppId } from "./apps.tsx";
+import { Button } from "./button.tsx";
+import { Icon } from "./icons.tsx";
+import { problems } from "./problems.ts";
+import { useShortcut } from "./shortcuts.tsx";
+
+/** Removes the parameters that name something in an app, such as its channel or the open row. */
+function withoutPlaces(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { channel: _, group: __, item: ___, letter: ____, source: _____, event: ______, ...others } = query;
+  return others;
+}
+
+const isOpen = signal(false);
+const open = (): void => {
+  isOpen.value = true;
+};
+
+/** Button with the name and health of the selected app. It opens `AppSwitcherDialog`. */
+export function AppSwitcher() {
+  const current = useAppId();
+  const known = apps.value;
+  const app = known?.find(({ id }) => id === current);
+  const isMissing = known !== undefined && known.length > 0 && app === undefined;
+  useEffect(() => {
+    // Ignore a failure. The switcher then shows the id.
+    if (isMissing && current !== undefined) void loadApp(current).catch(() => {});
+  }, [current, isMissing]);
+  const canSwitch = known !== undefined && known.length > 0;
+  useShortcut(canSwitch ? { keys: ".", description: "Switch app", run: open } : undefined);
+  if (!canSwitch) return null;
+  return (
+    <div class="app-switcher">
+      <span class="nav-title" id="app-switcher-title">
+        App
+      </span>
+      <Button
+        look="app-button"
+        aria-labelledby="app-switcher-title app-switcher-name"
+        aria-haspopup="dialog"
+        aria-keyshortcuts="."
+        onClick={open}
+      >
+        <AppDot appId={current} />
+        <span id="app-switcher-name" class="app-name">
+          <UntrustedText max={80}>{app?.uid ?? current}</UntrustedText>
+        </span>
+        <Icon name="down" />
+      </Button>
+    </div>
+  );
+}
+
+/** Opens the current view for another app. It is outside the navigation, which is hidden in narrow windows. */
+export function AppSwitcherDialog() {
+  const { path, query, route } = useLocation();
+  if (!isOpen.value) return null;
+  const close = (): void => {
+    isOpen.value = false;
+  };
+  const pick = (picked: PickedApp): void => {
+    close();
+    selectApp(picked);
+    const view = /^\/console\/apps\/[^/]+(\/[^/]+)?/.exec(path)?.[1] ?? "";
+    if (/^\/console\/apps\/[^/]+/.test(path)) route(`/console/apps/${picked.id}${view}`);
+    else if (query.app !== undefined)
+      route(`${path}${formatQuery({ ...withoutPlaces(query), app: picked.id })}`);
+  };
+  return <AppPicker title="Switch app" onPick={pick} onClose={close} />;
+}
+
+/** Colored dot for the worst problem of an app. The problems are those of the navigation, so that it needs no request. */
+function AppDot({ appId }: { readonly appId: string | undefined }) {
+  const { rows = [] } = problems.value ?? {};
+  const own = rows.filter(({ app }) => app?.id === appId);
+  const hasErrors = own.some(({ severity }) => severity === "error");
+  const tone = own.length === 0 ? "ok" : hasErrors ? "bad" : "warn";
+  const text =
+    own.length === 0 ? "no problems" : `${own.length} ${own.length === 1 ? "problem" : "problems"}`;
+  return <span class={`dot ${tone}`} title={text} />;
+}
