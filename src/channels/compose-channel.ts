@@ -55,16 +55,10 @@ export const composeBlueprint = (uid: string, title: string, channel: ChannelTem
 });
 
 /** Returns the call that installs such a blueprint as an app. */
-export const composeInstall = (
-  blueprintId: string,
-  uid: string,
-  settings: OwnSettings,
-  named: { readonly uid?: string } = {},
-): ApiCall => ({
+export const composeInstall = (blueprintId: string, uid: string, settings: OwnSettings): ApiCall => ({
   method: "POST",
   path: "/apps/install",
   body: {
-    ...named,
     blueprintId,
     channels: Object.values(settings).some((value) => value !== undefined) ? { [uid]: settings } : {},
   },

@@ -134,6 +134,47 @@ it("`inlet export` prints a file that changes nothing on its gateway, and makes 
   });
 });
 
+it("`inlet export` names each secret once, and reports apps that one file cannot contain", async () => {
+  await using stores = await createTestStores();
+  await using gateway = await startTestGateway(stores.env);
+  const { api } = gateway;
+  const { id: spaceId } = await api<{ id: string }>("POST", "/spaces", { name: "europe" });
+  const { id: blueprintId } = await api<{ id: string }>("POST", "/blueprints", {
+    uid: "stripe",
+    title: "Stripe",
+    channels: [{ uid: "stripe", kind: "webhook", config: { preset: "stripe" } }],
+  });
+  const install = (value: string, settings: object) =>
+    api<InstalledApp>("POST", "/apps/install", {
+      blueprintId,
+      channels: { stripe: { secrets: [{ value }] } },
+      ...settings,
+    });
+  await install("first", {});
+  await install("second", {});
+  await install("third", { spaceId });
+  await install("fourth", { uid: "a.b" });
+  await install("fifth", { uid: "a-b" });
+
+  const exported = await inlet(["export"], { INLET_URL: gateway.origin });
+  const references = [...exported.stdout.matchAll(/"\$env": "(\w+)"/g)].map(([, name = ""]) => name);
+  expect(references.toSorted()).toEqual([
+    "SECRET_A_B_STRIPE",
+    "SECRET_DEFAULT_A_B_STRIPE",
+    expect.stringMatching(/^SECRET_(DEFAULT|EUROPE)_STRIPE$/),
+    "SECRET_STRIPE",
+  ]);
+  expect(exported.stderr).toMatch(
+    /^Not in the file: The app app_\w+, because another app of the space default has the uid stripe\.$/m,
+  );
+  const file = join(dir, "same-uids.json");
+  writeFileSync(file, exported.stdout);
+  await using empty = await createTestStores();
+  const secrets = Object.fromEntries(references.map((name) => [name, `the value of ${name}`]));
+  const applied = await inlet(["apply", "-f", file], { ...empty.env, ...secrets });
+  expect({ code: applied.code, stderr: applied.stderr }).toMatchObject({ code: 0 });
+});
+
 /** Returns the organization of a file, with its lists in a fixed order. */
 function sorted(text: string) {
   const [organization] = JSON.parse(text).organizations;

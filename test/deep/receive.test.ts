@@ -186,9 +186,12 @@ describe("inlet receive", () => {
     expect(github.hooks()).toMatchObject([{ address }]);
     expect(JSON.stringify(steps)).not.toContain(github.token);
 
-    const rejected = spawnReceive([...args.with(4, "rejected"), "--token", "wrong", "--yes"], world.env);
+    const retried = args.with(4, "retried");
+    const rejected = spawnReceive([...retried, "--token", "wrong", "--yes"], world.env);
     expect(await rejected.exited).toBe(1);
     expect(rejected.stderr()).toContain("The provider has not registered the address: ");
+    const again = await receiveOnce(...retried, "--token", github.token);
+    expect(again.find(({ step }) => step === "registration")).toMatchObject({ state: "active" });
   });
 
   it("publishes the test event without verification if only the provider can sign", async () => {
@@ -218,6 +221,28 @@ describe("inlet receive", () => {
         "The gateway keeps receiving. The same command shows the events again.\n" +
         "To remove everything: inlet apps delete shown --purge, then inlet blueprints delete shown\n",
     );
+  });
+
+  it("advises to delete only its channel if it was added to an existing app", async () => {
+    await receiveOnce("webhook", "--name", "production");
+    for (const run of ["first", "second"]) {
+      const running = spawnReceive(["cloudevents", "--type", "order", "--yes"], {
+        ...world.env,
+        INLET_APP: "production",
+      });
+      await until(() => running.stdout().includes('"hello":"world"'));
+      running.child.kill("SIGINT");
+      expect(await running.exited, run).toBe(0);
+      expect(running.stderr()).toContain(
+        "To remove the channel: inlet channels delete cloudevents --app production\n",
+      );
+      expect(running.stderr()).not.toContain("--purge");
+    }
+    const named = spawnReceive(["webhook", "--name", "production", "--yes"], world.env);
+    await until(() => named.stdout().includes('"hello":"world"'));
+    named.child.kill("SIGINT");
+    expect(await named.exited).toBe(0);
+    expect(named.stderr()).not.toContain("--purge");
   });
 
   it("starts a gateway in an empty folder, and leaves its data and its key for the next run", async () => {

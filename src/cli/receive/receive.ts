@@ -11,7 +11,7 @@ import { findConnection } from "./connect.ts";
 import { findPosition, followChannel, type Position } from "./follow.ts";
 import { LOOPBACK } from "./gateway.ts";
 import { composePlan, type Plan, type PlanOptions } from "./plan.ts";
-import { setUpChannel } from "./set-up.ts";
+import { type SetUp, setUpChannel } from "./set-up.ts";
 import { createSteps, type Steps } from "./steps.ts";
 import { type SentEvent, sendTestEvent } from "./test-event.ts";
 
@@ -60,7 +60,8 @@ export async function receive(
     registration: plan.registration && { ...plan.registration, connectionId },
     secrets: secret === undefined ? undefined : [{ value: secret }],
   };
-  const { app, channel } = await setUpChannel(client, steps, plan.channel, settings);
+  const made = await setUpChannel(client, steps, plan.channel, settings);
+  const { app, channel } = made;
   const { url } = channel;
   if (url !== null) {
     const facts = { url };
@@ -72,7 +73,7 @@ export async function receive(
   const sent =
     channel.url === null ? undefined : await sendTest(client, steps, app, channel, options, secret);
   await show(client, steps, { app, channel, plan, position, sent }, options);
-  if (!options.once) output.note(describeEnd(app, channel, plan, dataDir));
+  if (!options.once) output.note(describeEnd(made, plan, dataDir));
 }
 
 async function findSecret(
@@ -183,8 +184,7 @@ async function show(client: Client, steps: Steps, shown: Shown, options: Receive
 
 /** Explains what stays after the command has ended. */
 function describeEnd(
-  app: App,
-  { uid }: Channel,
+  { app, channel: { uid }, isOwnApp }: SetUp,
   { isFetched, registration }: Plan,
   dataDir: string | undefined,
 ): string {
@@ -196,7 +196,9 @@ function describeEnd(
   else lines.push("The gateway keeps receiving. The same command shows the events again.");
   if (registration) lines.push("The webhook at the provider stays as long as the channel.");
   lines.push(
-    `To remove everything: inlet apps delete ${app.uid} --purge, then inlet blueprints delete ${uid}`,
+    isOwnApp
+      ? `To remove everything: inlet apps delete ${app.uid} --purge, then inlet blueprints delete ${uid}`
+      : `To remove the channel: inlet channels delete ${uid} --app ${app.uid}`,
   );
   return lines.join("\n");
 }

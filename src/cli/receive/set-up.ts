@@ -18,8 +18,8 @@ import { formatCall, type Steps } from "./steps.ts";
 export interface SetUp {
   readonly app: App;
   readonly channel: Channel;
-  /** Whether this run created the channel. */
-  readonly isNew: boolean;
+  /** Whether the app has no other channel, as an app that `inlet receive` creates. */
+  readonly isOwnApp: boolean;
 }
 
 /** Names of the shell variables that printed commands use for secrets. */
@@ -38,8 +38,11 @@ export async function setUpChannel(
 ): Promise<SetUp> {
   const selected = await client.selectedApp();
   const existing = selected ?? (await findOwnApp(client, template.uid));
-  const channel = existing && (await findChannel(client, existing, template));
-  if (existing && channel) return reuse(client, steps, { app: existing, channel }, settings);
+  const found = existing && (await findChannel(client, existing, template));
+  if (found) {
+    const isOwnApp = selected === undefined && found.isOwnApp;
+    return reuse(client, steps, { ...found, isOwnApp }, settings);
+  }
   if (selected) return addTo(client, steps, selected, template, settings);
   if (existing)
     throw usageError(
@@ -60,13 +63,14 @@ async function findChannel(
   { api }: Client,
   app: App,
   { uid, kind, config, events }: ChannelTemplate,
-): Promise<Channel | undefined> {
+): Promise<SetUp | undefined> {
   const { items } = await api.list<Channel>(formatPath("apps", app.id, "channels"));
   const found = items.find((channel) => channel.uid === uid);
   if (found === undefined) return undefined;
   // The stored settings include defaults, so only the given members of objects are compared.
   const hasEvents = events.length === 0 || isDeepStrictEqual(found.events, events);
-  if (found.kind === kind && hasEvents && contains(found.config, config)) return found;
+  if (found.kind === kind && hasEvents && contains(found.config, config))
+    return { app, channel: found, isOwnApp: items.length === 1 && app.blueprintId !== null };
   throw usageError(
     `The channel ${uid} of the app ${app.uid} has other settings. Choose another name with --name, or delete the channel first.`,
   );
@@ -82,7 +86,7 @@ function contains(stored: unknown, given: unknown): boolean {
 async function reuse(
   client: Client,
   steps: Steps,
-  found: { readonly app: App; readonly channel: Channel },
+  found: SetUp,
   { secrets, registration, connectionId }: OwnSettings,
 ): Promise<SetUp> {
   const { app, channel } = found;
@@ -94,12 +98,12 @@ async function reuse(
   );
   const config = { ...(secrets && { secrets }), ...(registration && { registration }) };
   const body = { ...(Object.keys(config).length > 0 && { config }), ...(connectionId && { connectionId }) };
-  if (Object.keys(body).length === 0) return { ...found, isNew: false };
+  if (Object.keys(body).length === 0) return found;
   const path = formatPath("apps", app.id, "channels", uid);
   const changed = await client.api.put<Channel>(path, body);
   const text = secrets ? "stored the new secret" : "stored the new settings";
   steps.done({ step: "settings", text }, callText({ method: "PUT", path, body }, { secrets }));
-  return { app, channel: changed, isNew: false };
+  return { ...found, channel: changed };
 }
 
 async function addTo(
@@ -116,7 +120,7 @@ async function addTo(
     { step: "channel", text: `${channel.uid} added to the app ${app.uid}`, facts },
     callText(call, settings),
   );
-  return { app, channel, isNew: true };
+  return { app, channel, isOwnApp: false };
 }
 
 async function install(
@@ -151,7 +155,7 @@ async function install(
   steps.done({ step: "app", text: `${app.uid} installed`, facts: made }, callText(installing, settings));
   const channel = app.channels.find((one) => one.uid === uid);
   if (channel === undefined) throw new Error(`the blueprint ${uid} has no channel ${uid}`);
-  return { app, channel, isNew: true };
+  return { app, channel, isOwnApp: true };
 }
 
 const callText = (

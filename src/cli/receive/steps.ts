@@ -1,3 +1,4 @@
+import { quoteWord } from "../../lib/quote-word.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Output } from "../output/output.ts";
 
@@ -43,10 +44,6 @@ export function formatCall(
   const json = JSON.stringify(body, (_, value) =>
     typeof value === "string" && Object.hasOwn(secrets, value) ? `\0${secrets[value]}\0` : value,
   );
-  const quoted = quote(json).replace(/\\u0000(\w+)\\u0000/g, (_, name) => `'"$${name}"'`);
+  const quoted = quoteWord(json).replace(/\\u0000(\w+)\\u0000/g, (_, name) => `'"$${name}"'`);
   return `inlet api ${method} ${path} -d ${quoted}`;
 }
-
-/** Quotes a word for a shell. */
-export const quote = (text: string): string =>
-  /^[\w./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Channel } from "../../channels/entity.ts";
 import type { Outcome } from "../../event/outcome.ts";
+import { quoteWord } from "../../lib/quote-word.ts";
 import type { TestedChannel } from "../../resources/apps/test-events.ts";
 import { formatPath } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import type { App } from "../client/entities.ts";
 import { type ComposeOptions, compose, post, sign } from "../deliveries/outgoing.ts";
 import { CommandError } from "../exit.ts";
-import { quote } from "./steps.ts";
 
 export interface SentEvent {
   /** Id of the event. `undefined` if the response did not contain it. */
@@ -88,9 +88,9 @@ function formatSend(
   secret: string | undefined,
 ): string {
   const words = ["inlet", "send", uid, "--app", app];
-  if (event !== undefined) words.push("--event", quote(event));
-  for (const one of header) words.push("-H", quote(one));
-  if (data !== undefined) words.push("-d", quote(data));
+  if (event !== undefined) words.push("--event", quoteWord(event));
+  for (const one of header) words.push("-H", quoteWord(one));
+  if (data !== undefined) words.push("-d", quoteWord(data));
   if (secret !== undefined) words.push("--secret", '"$INLET_SECRET"');
   return words.join(" ");
 }

@@ -68,7 +68,15 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
       channels: await Promise.all(channels.map((one) => declare(undefined, one))),
     });
   const declaredApps: object[] = [];
+  const paths = new Set<string>();
   for (const { app, space, channels } of apps) {
+    const path = JSON.stringify([space, app.uid]);
+    // A file contains each uid of a space once.
+    if (paths.has(path)) {
+      omitted.push(`The app ${app.id}, because another app of the space ${space} has the uid ${app.uid}.`);
+      continue;
+    }
+    paths.add(path);
     const blueprint = blueprints.find(({ id }) => id === app.blueprintId);
     if (app.blueprintId !== null && blueprint === undefined)
       omitted.push(`The blueprint of the app ${app.uid} belongs to another organization.`);
@@ -76,7 +84,9 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
     for (const channel of channels) {
       const template = blueprint?.channels.find(({ uid }) => uid === channel.uid);
       const own = await declare(template, channel);
-      const secrets = (await hasSecrets(channel)) ? nameSecret(app.uid, channel.uid) : undefined;
+      const secrets = (await hasSecrets(channel))
+        ? nameSecret(space, app.uid, channel.uid, variables)
+        : undefined;
       if (secrets !== undefined) variables.push(secrets);
       const config = { ...own.config, ...(secrets && { secrets: [{ value: { $env: secrets } }] }) };
       if (channel.connectionId !== null || "registration" in channel.config)
@@ -169,6 +179,12 @@ async function hasSecrets({ kind, config, events, state }: Channel): Promise<boo
   return checked.ok && checked.value.state === "needsSetup" && state !== "needsSetup";
 }
 
-/** Returns the name of the environment variable for the secret of a channel. */
-const nameSecret = (app: string, channel: string): string =>
-  `SECRET_${app === channel ? app : `${app}_${channel}`}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+/** Returns an unused name of an environment variable for the secret of a channel. */
+function nameSecret(space: string, app: string, channel: string, used: readonly string[]): string {
+  const words = app === channel ? app : `${app}_${channel}`;
+  const toName = (text: string): string => `SECRET_${text}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
+  const names = [toName(words), toName(`${space}_${words}`)];
+  for (let number = 2; names.every((name) => used.includes(name)); number++)
+    names.push(toName(`${space}_${words}_${number}`));
+  return names.find((name) => !used.includes(name)) ?? "";
+}

@@ -58,7 +58,7 @@ export interface RegistrationChange {
 }
 
 /**
- * Stores a change if the worker still has its lease. A channel that was changed or deleted meanwhile keeps its state and stays due.
+ * Stores a change if the worker still has its lease. A channel that was changed or deleted meanwhile keeps its state and its error, and stays due.
  * Returns false if the lease is lost or the registration was deleted.
  */
 export async function writeRegistration(
@@ -89,7 +89,11 @@ export async function writeRegistration(
         ...(change.checkedAtMs !== undefined && { checkedAt: time(change.checkedAtMs) }),
         ...(change.lapsedAtMs !== undefined && { lapsedAt: time(change.lapsedAtMs) }),
         ...(change.failures !== undefined && { failures: change.failures }),
-        ...(lastError !== undefined && { lastError: lastError === null ? null : JSON.stringify(lastError) }),
+        ...(lastError !== undefined && {
+          lastError: sql<
+            string | null
+          >`CASE WHEN ${isUnchanged} THEN ${lastError === null ? null : JSON.stringify(lastError)}::json ELSE last_error END`,
+        }),
         ...(nextAtMs !== undefined && {
           nextAt: sql<Date>`CASE WHEN ${isUnchanged} THEN ${new Date(nextAtMs)} ELSE next_at END`,
           leaseHolder: null,

@@ -38,7 +38,8 @@ export async function followChannel(trx: Trx, channel: ChannelRow, nowMs: number
   if (current && isSameObject(current, wanted) && !isElsewhere) {
     await trx
       .updateTable("registrations")
-      .set({ connectionId: wanted.connectionId, nextAt: now, failures: 0, updatedAt: now })
+      // The error belongs to the settings until now.
+      .set({ connectionId: wanted.connectionId, nextAt: now, failures: 0, lastError: null, updatedAt: now })
       .set((eb) => ({ wanted: eb("wanted", "+", 1) }))
       .where("id", "=", current.id)
       .execute();

@@ -1,4 +1,8 @@
+import { quoteWord } from "../../lib/quote-word.ts";
 import type { Preset } from "../../verify/presets.ts";
+
+/** Works in any folder. Outside of a clone, `npx inlet` would run an unrelated package of that name. */
+const PROGRAM = "npx inlet-gateway";
 
 /** Arguments of `inlet receive` for a preset: its webhooks, then its registrations, then its lists. */
 export function listReceiveArguments({
@@ -28,7 +32,7 @@ export function listReceiveArguments({
 /** Describes how to receive a provider's events with one command, by hand or by an agent. Texts must be escaped. */
 export function commandSection(preset: Preset, title: string): string {
   const lines = listReceiveArguments(preset).map(
-    (words) => `npx inlet receive ${words.map(quote).join(" ")}`,
+    (words) => `${PROGRAM} receive ${words.map(quoteWord).join(" ")}`,
   );
   return `## Set up ${title} with one command
 
@@ -57,14 +61,14 @@ function composePrompt(preset: Preset): string {
       : [
           `Ask me for this secret of ${title}: ${secret.label}. ${secret.hint} If ${title} shows it only after it has the address, do this step later. Save the secret as secret.txt, readable only by me, and never print it.`,
         ]),
-    `Run: npx inlet receive ${words.map(quote).join(" ")} --once --yes --json. Each line of the output is a step. The last one contains eventId and topic.`,
+    `Run: ${PROGRAM} receive ${words.map(quoteWord).join(" ")} --once --yes --json. Each line of the output is a step. The last one contains eventId and topic.`,
     "If the command fails, read its message, fix the cause, and run it again. It finds the app and the channel of the first run.",
     ...otherSecrets.map(
       ({ name: one, label, hint }) =>
         `Ask me for ${label}. ${hint} Set it as a secret of the channel with the name ${one}.`,
     ),
     `Tell me the address in the step "address", and explain how I enter it at ${title}, as described at ${documentationUrl}.`,
-    `Show that events arrive: npx inlet events --app ${name} --json.`,
+    `Show that events arrive: ${PROGRAM} events --app ${name} --json.`,
   ];
   return [
     `Set up Inlet so that it receives the webhooks of ${title}.`,
@@ -85,7 +89,3 @@ function exampleParams(schema: Readonly<Record<string, unknown>>): readonly stri
   const required = (schema.required ?? []) as readonly string[];
   return required.map((name) => `${name}=${properties[name]?.examples?.[0] ?? "value"}`);
 }
-
-/** Quotes a word for a shell. */
-const quote = (word: string): string =>
-  /^[\w./:=@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

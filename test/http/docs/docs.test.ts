@@ -137,11 +137,16 @@ it("the documentation page of a provider shows the required secret, the setup st
 
 it("the page of a provider contains the command that sets it up, and a text for an agent", async () => {
   const page = await textOf("/docs/presets/stripe.md");
-  expect(page).toContain("npx inlet receive stripe --secret @secret.txt\n");
+  expect(page).toContain("npx inlet-gateway receive stripe --secret @secret.txt\n");
   expect(page).toContain(
     "Set up Inlet so that it receives the webhooks of Stripe.\n1. Ask me for this secret",
   );
   expect(await textOf("/docs/presets/strava.md")).not.toContain("--secret");
+});
+
+it("no page of a provider runs the unrelated npm package `inlet`", async () => {
+  for (const name of presets.keys())
+    expect(await textOf(`/docs/presets/${name}.md`), name).not.toMatch(/npx inlet(?!-gateway)/);
 });
 
 it("the table in the documentation contains each provider preset", () => {
