@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, request as requestOf } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -13,6 +14,7 @@ import {
   startGatewayProcess,
 } from "../support/gateway-process.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { opened } from "../support/opened.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
 import { startGitHub } from "../support/providers/github.ts";
@@ -267,6 +269,28 @@ describe("inlet receive", () => {
     expect(new Set(ids).size).toBe(2);
     const stored = JSON.parse(readFileSync(join(dir, "first", "inlet", "credentials.json"), "utf8"));
     expect(stored).toMatchObject({ baseUrl: `http://127.0.0.1:${env.INLET_PORT}/v1` });
+  });
+
+  it("waits for a gateway that is starting", async () => {
+    const target = new URL(world.gateway.origin);
+    let rejections = 3;
+    const starting = createServer((request, response) => {
+      if (rejections-- > 0) return void response.writeHead(503).end();
+      const { method, headers, url: path } = request;
+      const { hostname: host, port } = target;
+      const forwarded = requestOf({ host, port, method, headers, path }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(forwarded);
+    });
+    await using server = await listenLocally(starting);
+    const env = { ...world.env, INLET_URL: server.origin };
+    const running = spawnReceive(["webhook", "--name", "patient", "--once", "--yes", "--json"], env);
+    const code = await running.exited;
+    expect({ code, stderr: running.stderr() }).toMatchObject({ code: 0 });
+    expect(running.stderr()).toContain("is starting");
+    expect(rejections).toBeLessThanOrEqual(0);
   });
 
   it.each([

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Credentials, findBaseUrl, readCredentials, writeCredentials } from "../client/credentials.ts";
 import { invalidSettings } from "../commands/machine.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
@@ -20,6 +21,9 @@ export interface GatewayOptions {
 }
 
 const REACHABLE_WITHIN_MS = 5_000;
+/** Maximum wait for a gateway that is still starting. */
+const READY_WITHIN_MS = 60_000;
+const READY_CHECK_MS = 500;
 /** Host names of this machine. */
 export const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
@@ -34,7 +38,7 @@ export async function openGateway(io: Io, options: GatewayOptions): Promise<Used
   const baseUrl = await findBaseUrl(io.env, url);
   const stored = await readCredentials(io.env);
   const apiKey = io.env.INLET_API_KEY?.trim() || (stored?.baseUrl === baseUrl ? stored.apiKey : undefined);
-  if (await isReachable(baseUrl)) {
+  if (await waitForResponse(io, baseUrl, note)) {
     if (apiKey) return running({ baseUrl, apiKey });
     throw new CommandError(
       `A server listens at ${baseUrl}, but there is no API key for it. Run \`inlet login\` with the key that the first start printed.`,
@@ -56,17 +60,29 @@ const running = (credentials: Credentials): UsedGateway => ({
   async [Symbol.asyncDispose]() {},
 });
 
-/** Returns whether a server responds at this address, with any status. */
-const isReachable = (baseUrl: string): Promise<boolean> =>
+/** Returns whether a server responds at this address. Waits while its status is 503, as that of a gateway that is starting. */
+async function waitForResponse(io: Io, baseUrl: string, note: GatewayOptions["note"]): Promise<boolean> {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  let status = await readStatus(baseUrl);
+  if (status === 503) note(`The gateway at ${baseUrl} is starting …`);
+  while (status === 503 && performance.now() < deadline) {
+    await delay(READY_CHECK_MS, undefined, { signal: io.signal });
+    status = await readStatus(baseUrl);
+  }
+  return status !== undefined;
+}
+
+/** Returns the status of the server at this address, or `undefined` if no server responds. */
+const readStatus = (baseUrl: string): Promise<number | undefined> =>
   fetch(`${baseUrl}/auth/whoami`, {
     redirect: "manual",
     signal: AbortSignal.timeout(REACHABLE_WITHIN_MS),
   }).then(
     async (response) => {
       await response.body?.cancel();
-      return true;
+      return response.status;
     },
-    () => false,
+    () => undefined,
   );
 
 /** Starts a gateway in this process. It accepts the given key, or a new one, in addition to the keys in its database. */
