@@ -15,6 +15,7 @@ import calculateSlot from "cluster-key-slot";
  * | `{<topic>}:t` | string | empty; written so that WAIT has a write to wait for (publish.lua) | one second |
  * | `inlet:{c.<channel>}:cursor` | hash | `e` epoch, `v` version, `c` cursor of a pull source, and more (source-take-over.lua) | that of its channel |
  * | `inlet:{c.<channel>}:source` | hash | visible state of a pull source (source-state.lua) | that of its channel |
+ * | `inlet:{c.<channel>}:polls` | list | newest polls of a pull source, as JSON (source-state.lua) | that of its channel |
  * | `inlet:{w.<app>}:<uid>` | hash | `n` number of wakes of a pull source, `at` time of the last one (wake-count.lua) | 30 days after the last wake, or that of its channel |
  * | `inlet:{shards}:workers` | sorted set | workers that run sources, by the end of their lease | until it is empty |
  * | `inlet:{shards}:owners` | hash | worker of each shard of the sources (rebalance.lua) | until it is empty |
@@ -45,6 +46,7 @@ export const signedBytesKey = (channelNumber: number): string => `inlet:{b.${cha
 /** Key of a hash for finding the fingerprints of signed deliveries. It lists the lengths of time slices that the channel has used. */
 export const signedBytesNotesKey = (channelNumber: number): string => `${signedBytesKey(channelNumber)}e`;
 export const sourceStateKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:source`;
+export const sourcePollsKey = (channelNumber: number): string => `inlet:{c.${channelNumber}}:polls`;
 export const wakesKey = ({ appId, uid }: { readonly appId: string; readonly uid: string }): string =>
   `inlet:{w.${appId}}:${uid}`;
 export const SHARD_KEYS = { workers: "inlet:{shards}:workers", owners: "inlet:{shards}:owners" } as const;

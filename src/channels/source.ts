@@ -48,12 +48,24 @@ export interface SourceRun {
   readonly moveTo: (cursor: string, options: { readonly signal: AbortSignal }) => Promise<void>;
   /** The channel kind must call this when the stream is open or the poll has received its response. */
   readonly opened: () => void;
+  /** Adds the requests of a poll to its record. Called once, when the poll has ended. */
+  readonly notePoll?: (facts: PollFacts) => void;
   /** Reports a problem that does not stop the source, such as a gap in a stream or a truncated page. */
   readonly warn: (code: string, message: string) => void;
   /** Set if the source reconciles another channel that exists. */
   readonly reconcile?: ReconcileRun | undefined;
   /** Aborts when this run must end, because the source was paused, another worker takes over, or the gateway stops. */
   readonly signal: AbortSignal;
+}
+
+/** The requests of a poll. */
+export interface PollFacts {
+  readonly requests: number;
+  /** Method and status of the last request. `undefined` if there was none, or no response. */
+  readonly method: string | undefined;
+  readonly status: number | undefined;
+  /** Number of items in the responses. */
+  readonly items: number;
 }
 
 /** Result of comparing a provider's items with a webhook channel, in items. */

@@ -2,7 +2,7 @@ import type { RedisBus } from "../bus/connection/redis.ts";
 import type { DeliveryRecords } from "../bus/deliveries/delivery-records.ts";
 import type { Groups } from "../bus/groups/groups.ts";
 import { removeSubscription } from "../bus/groups/subscription-groups.ts";
-import { cursorKey, signedBytesNotesKey, sourceStateKey, wakesKey } from "../bus/keys.ts";
+import { cursorKey, signedBytesNotesKey, sourcePollsKey, sourceStateKey, wakesKey } from "../bus/keys.ts";
 import type { QuarantineStore } from "../bus/quarantine/quarantine.ts";
 import type { Topics } from "../bus/topics/topics.ts";
 import type { Removal } from "../data/removals.ts";
@@ -35,7 +35,11 @@ export async function clearRemoval(deps: ClearRemovalDeps, removal: Removal): Pr
       await mapBounded(removal.topics, CONCURRENCY, (topic) =>
         removal.purge ? topics.delete(topic) : removeGroups(deps.groups, topic),
       );
-      await redis.call("del", [cursorKey(channel.number), sourceStateKey(channel.number)]);
+      await redis.call("del", [
+        cursorKey(channel.number),
+        sourceStateKey(channel.number),
+        sourcePollsKey(channel.number),
+      ]);
       await redis.call("del", [signedBytesNotesKey(channel.number)]);
       await redis.call("del", [wakesKey(channel)]);
       await quarantine.purge(channel.organizationId, channel.number);

@@ -44,6 +44,17 @@ it("polling publishes rows once and oldest first, even if the server lists the n
   expect(cursor.value).toEqual({ timestamp: new Date(upstream.nowMs).toISOString() });
 });
 
+it("the newest polls of a source are listed with their response, items and published events", async () => {
+  const polls = () => gateway.api<readonly { error: string | null }[]>("GET", `${channel.path}/source/polls`);
+  await until(async () => (await polls()).length > 0, { everyMs: 50 });
+  const found = { method: "GET", status: 200, requests: 3, items: 8, published: 8, error: null };
+  expect((await polls()).at(-1)).toMatchObject(found);
+  upstream.faults.push({ kind: "status", status: 500 });
+  await until(async () => (await polls()).some(({ error }) => error !== null), { everyMs: 50 });
+  const failed = (await polls()).find(({ error }) => error !== null);
+  expect(failed).toMatchObject({ method: "GET", status: 500, requests: 1, items: 0, published: 0 });
+});
+
 it("a dry run of polling shows the result of the next poll, and neither publishes nor stores anything", async () => {
   upstream.nowMs += 1000;
   const { id } = upstream.insert();

@@ -1,7 +1,7 @@
 import { parseJson } from "../../event/parse-json.ts";
 import { luaScript } from "../../lib/lua.ts";
 import type { RedisBus } from "../connection/redis.ts";
-import { cursorKey, sourceStateKey } from "../keys.ts";
+import { cursorKey, sourcePollsKey, sourceStateKey } from "../keys.ts";
 
 export const SOURCE_STATES = ["connecting", "open", "waiting", "paused", "error", "needsReauth"] as const;
 export type SourceState = (typeof SOURCE_STATES)[number];
@@ -31,6 +31,23 @@ export interface MissedFacts {
   readonly atMs: number;
 }
 
+/** A poll that has ended. */
+export interface PollRecord {
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** Number of HTTP requests. */
+  readonly requests: number;
+  /** Method and status of the last request. `undefined` if the poll sent none, or if the server did not respond. */
+  readonly method: string | undefined;
+  readonly status: number | undefined;
+  /** Number of items in the responses. */
+  readonly items: number;
+  /** Number of events that the poll published. */
+  readonly published: number;
+  /** Code of the error that ended the poll. `undefined` after a success. */
+  readonly error: string | undefined;
+}
+
 /** Changes to the visible state of a pull source. Missing fields keep their value, and `null` removes a field. */
 export interface SourceFacts {
   readonly state?: SourceState;
@@ -45,6 +62,8 @@ export interface SourceFacts {
   readonly nextAtMs?: number | null;
   readonly lastReconcile?: ReconcileFacts;
   readonly missed?: MissedFacts;
+  /** Is added to the newest polls. */
+  readonly poll?: PollRecord;
 }
 
 /** Last known state of a pull source. The worker that wrote it may have died since. */
@@ -64,8 +83,13 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
         if (value === null) args.push(name, "");
         else args.push(name, typeof value === "object" ? JSON.stringify(value) : value);
       }
-      const keys = [cursorKey(channelNumber), sourceStateKey(channelNumber)];
+      const keys = [cursorKey(channelNumber), sourceStateKey(channelNumber), sourcePollsKey(channelNumber)];
       return (await runLua(keys, args)) === 1;
+    },
+    /** Returns the newest polls, newest first. */
+    async listPolls(channelNumber: number): Promise<readonly PollRecord[]> {
+      const texts = await redis.call("lrange", [sourcePollsKey(channelNumber), 0, -1]);
+      return (texts as readonly string[]).map((text) => JSON.parse(text) as PollRecord);
     },
     async read(channelNumber: number) {
       const names = [

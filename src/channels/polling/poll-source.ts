@@ -18,9 +18,9 @@ import type { TemplateValue } from "./request/template-values.ts";
 export type PollDeps = Omit<PageFetcherDeps, "observe" | "reader"> & PageReaderDeps;
 
 export interface PollOptions {
-  /** Called after each HTTP request of a dry run. */
+  /** Called after each HTTP request. */
   readonly observe?: (exchange: Exchange) => void;
-  /** Called for each page of a dry run with its number of items and the number of new items. */
+  /** Called for each page with its number of items and the number of new items. */
   readonly onPage?: PageWalkDeps["onPage"];
   /** Whether to stop after the first page. */
   readonly isDryRun?: boolean;

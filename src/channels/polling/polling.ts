@@ -4,7 +4,7 @@ import { getStoredConfig } from "../../lib/stored-config.ts";
 import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { Tracing } from "../../tracing/tracing.ts";
 import type { ChannelKind } from "../kind.ts";
-import type { PolledSource, SourceEnd, SourceRun } from "../source.ts";
+import type { PolledSource, PollFacts, SourceEnd, SourceRun } from "../source.ts";
 import { pollingConfigSchema } from "./config/config.ts";
 import { compilePlan, type Plan } from "./config/plan.ts";
 import { findStream } from "./config/preset-stream.ts";
@@ -94,11 +94,22 @@ export function createPolledSource(deps: PollDeps, tracing?: Tracing): PolledSou
       const trace = tracing && startPollTrace(tracing, run, deps.outbound);
       const pollDeps = trace === undefined ? deps : { ...deps, outbound: trace.outbound };
       const onPollEnd = (isBehind: boolean): void => countBehind(run, isBehind);
+      let facts: PollFacts = { requests: 0, method: undefined, status: undefined, items: 0 };
       let end: SourceEnd | undefined;
       try {
-        end = await pollSource(pollDeps, planOf(run.config), trace?.run ?? run, { onPollEnd });
+        end = await pollSource(pollDeps, planOf(run.config), trace?.run ?? run, {
+          onPollEnd,
+          observe({ sent, response }) {
+            const { method } = sent.request;
+            facts = { ...facts, requests: facts.requests + 1, method, status: response?.status };
+          },
+          onPage(items) {
+            facts = { ...facts, items: facts.items + items };
+          },
+        });
         return end;
       } finally {
+        run.notePoll?.(facts);
         trace?.end(end);
       }
     },

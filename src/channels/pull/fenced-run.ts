@@ -1,10 +1,10 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 import type { AcquiredSource, RunEnding } from "../../bus/sources/source-positions.ts";
-import type { SourceFacts } from "../../bus/sources/source-states.ts";
+import type { PollRecord, SourceFacts } from "../../bus/sources/source-states.ts";
 import type { FetchedOptions, GatheredWrite, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { FairLimiter } from "../../limits/fairness.ts";
-import type { FetchedDelivery, SourceEnd, StreamRun } from "../source.ts";
+import type { FetchedDelivery, PollFacts, SourceEnd, StreamRun } from "../source.ts";
 import type { OpenRun, ReconciledChannel, RunDeps, RunOptions, RunPlan, SourceChannel } from "./open-run.ts";
 import { OrderedWrites } from "./ordered-writes.ts";
 import { createReconcileRun } from "./reconcile-run.ts";
@@ -58,6 +58,9 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
   readonly #isLagGiven: boolean;
   readonly #writes: OrderedWrites;
   readonly #report: SourceReport;
+  readonly #beganMs: number;
+  #poll: PollFacts | undefined;
+  #published = 0;
   #isOpen = false;
   #hasWritten = false;
   /** Whether this run has had a success, which clears the error of earlier runs. */
@@ -80,6 +83,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     this.#deps = deps;
     this.#inFlight = inFlight;
     this.#epoch = epoch;
+    this.#beganMs = clock();
     this.#hasRunBefore = hasRunBefore;
     this.#onOpened = onOpened;
     this.#isLagGiven = lagMs !== undefined;
@@ -145,6 +149,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     if (!this.#isHealthy) this.#healthyTimer = setTimeout(() => this.#succeed(), HEALTHY_AFTER_MS);
   };
 
+  readonly notePoll: StreamRun["notePoll"] = (facts) => {
+    this.#poll = facts;
+  };
+
   readonly warn = (code: string, message: string): void => {
     this.#report.note({ lastWarning: this.#errorOf(code, message) });
   };
@@ -201,6 +209,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     const results = await write(options);
     if (items === undefined) pace.overdraw(owner, countItems(results) - deliveries.length);
     this.#hasWritten = true;
+    for (const result of results) if (result.kind === "accepted") this.#published += result.outcome.published;
     await this.#succeed();
     const nowMs = clock();
     this.#report.note({
@@ -258,9 +267,16 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
       state: found ?? "waiting",
       nextAtMs: found !== "paused" && waitMs > 0 ? nowMs + waitMs : null,
       ...this.#errorFacts(end),
+      ...(this.#poll && { poll: this.#recordPoll(this.#poll, end, nowMs) }),
     });
     if (found && (await setState({ number, version: channel.version }, found)))
       observe({ kind: "stopped", channel, state: found, end });
+  }
+
+  #recordPoll(facts: PollFacts, end: SourceEnd, nowMs: number): PollRecord {
+    const durationMs = Math.max(0, nowMs - this.#beganMs);
+    const error = this.#errorFacts(end).lastError?.code;
+    return { ...facts, atMs: this.#beganMs, durationMs, published: this.#published, error };
   }
 
   #errorFacts(end: SourceEnd): SourceFacts {

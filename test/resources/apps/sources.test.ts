@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { signedBytesNotesKey, wakesKey } from "../../../src/bus/keys.ts";
-import type { SourceFacts } from "../../../src/bus/sources/source-states.ts";
+import type { PollRecord, SourceFacts } from "../../../src/bus/sources/source-states.ts";
 import type { ChannelKind } from "../../../src/channels/kind.ts";
 import { pullFields } from "../../../src/channels/pull/pull-fields.ts";
 import type { DryRun } from "../../../src/channels/source.ts";
@@ -84,6 +84,7 @@ describe("a source that has never run", () => {
     const { path } = await install("webhook");
     for (const [method, below, body] of [
       ["GET", "", undefined],
+      ["GET", "/polls", undefined],
       ["GET", "/cursor", undefined],
       ["PUT", "/cursor", { value: 1 }],
       ["DELETE", "/cursor", undefined],
@@ -231,10 +232,35 @@ describe("a dry run of a source", () => {
   });
 });
 
+const pollAt = (atMs: number): PollRecord => ({
+  atMs,
+  durationMs: 5,
+  requests: 1,
+  method: "GET",
+  status: undefined,
+  items: 0,
+  published: 0,
+  error: "unreachable",
+});
+
+it("the newest 20 polls of a source are listed in pages, newest first", async () => {
+  const { number, bus, take, path } = await install("polling");
+  const { epoch } = await take();
+  for (let n = 1; n <= 22; n++) await bus.states.write(number, epoch, { poll: pollAt(n * 1_000) }, n);
+  const { body, headers } = await spine.api.call("GET", `${path}/polls?limit=2&offset=18`);
+  expect(headers.get("x-total-count")).toBe("20");
+  expect(body).toEqual(
+    ["1970-01-01T00:00:04.000Z", "1970-01-01T00:00:03.000Z"].map((at) => ({
+      ...{ at, durationMs: 5, requests: 1, method: "GET", status: null },
+      ...{ items: 0, published: 0, error: "unreachable" },
+    })),
+  );
+});
+
 it("a source leaves no keys in Redis after its channel is deleted, and its worker can no longer write any", async () => {
   const { number, bus, take, path, appId } = await install("sse");
   const { epoch } = await take();
-  await bus.states.write(number, epoch, { state: "open" }, 1);
+  await bus.states.write(number, epoch, { state: "open", poll: pollAt(1) }, 1);
   await spine.server.client.hset(signedBytesNotesKey(number), "wa", "1");
   const ofWakes = wakesKey({ appId, uid: "main" });
   await spine.server.client.hset(ofWakes, "n", "1");

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { ListedSource } from "../../../resources/apps/sources/schema.ts";
+import type { ListedSource, PollEntity } from "../../../resources/apps/sources/schema.ts";
 import { collect, describeIncomplete } from "../../client/collect.ts";
 import { appOptions, declareSubcommands, examples, parseJson } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -37,6 +37,17 @@ const COLUMNS: readonly Column<ListedSource>[] = [
   { title: "last error", value: ({ lastError }) => lastError?.message, wraps: true },
 ];
 
+const POLL_COLUMNS: readonly Column<PollEntity>[] = [
+  { title: "time", value: ({ at }) => at },
+  { title: "ms", value: ({ durationMs }) => durationMs },
+  { title: "requests", value: ({ requests }) => requests, isOptional: true },
+  { title: "method", value: ({ method }) => method, isOptional: true },
+  { title: "status", value: ({ status }) => status },
+  { title: "items", value: ({ items }) => items },
+  { title: "published", value: ({ published }) => published },
+  { title: "error", value: ({ error }) => error, colors: { "*": "red" } },
+];
+
 export function define(command: Command, context: CommandContext): void {
   const part = declareSubcommands(command, context, appOptions);
 
@@ -53,6 +64,10 @@ export function define(command: Command, context: CommandContext): void {
   part<[string]>("get <channel>", "Show a source", async ({ api, appPath }, [named]) =>
     api.get(await appPath("channels", named, "source")),
   );
+  part<[string]>("polls <channel>", "List the last 20 polls", async ({ api, appPath, output }, [named]) => {
+    const { items } = await api.list<PollEntity>(await appPath("channels", named, "source", "polls"));
+    output.list(items, POLL_COLUMNS, "There are no polls.");
+  });
   part<[string], CursorOptions>(
     "cursor <channel>",
     "Show a source's cursor, or set it",
@@ -68,6 +83,7 @@ export function define(command: Command, context: CommandContext): void {
 
   examples(command, [
     ["inlet sources", "the state of all sources"],
+    ["inlet sources polls orders", "the last polls, with their status and items"],
     ["inlet sources cursor orders", "show a cursor"],
     [`inlet sources cursor orders --set '{"sequence": "42"}'`, "fetch again from a cursor"],
   ]);

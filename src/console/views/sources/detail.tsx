@@ -15,6 +15,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { DryRun } from "./dry-run.tsx";
 import { MoveCursor } from "./move-cursor.tsx";
+import { Polls } from "./polls.tsx";
 import { Reconcile } from "./reconcile.tsx";
 import { Recover } from "./recover.tsx";
 import type { ShownSource } from "./shown-source.ts";
@@ -72,6 +73,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
           "Cursor version": formatCount(source.cursor.version),
         }}
       />
+      {channel.kind === "polling" && <Polls appId={appId} channelUid={channel.uid} />}
       <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
       {hasPermission("apps.write") && (
         <div class="row wrap">

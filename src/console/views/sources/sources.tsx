@@ -37,6 +37,12 @@ const COLUMNS: readonly Column<Listed>[] = [
     priority: 3,
   },
   {
+    title: "Cursor moved",
+    cell: ({ cursor }) => <Time at={cursor.updatedAt} as="ago" />,
+    width: "7rem",
+    priority: 3,
+  },
+  {
     title: "Last error",
     cell: ({ lastError }) => <UntrustedText>{lastError?.message}</UntrustedText>,
     width: "minmax(0, 2fr)",

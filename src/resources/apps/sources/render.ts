@@ -1,5 +1,5 @@
 import type { StoredCursor } from "../../../bus/sources/source-positions.ts";
-import type { ReconcileFacts, SourceSnapshot } from "../../../bus/sources/source-states.ts";
+import type { PollRecord, ReconcileFacts, SourceSnapshot } from "../../../bus/sources/source-states.ts";
 import type { WakeCount } from "../../../bus/sources/wakes.ts";
 import type { ChannelKind } from "../../../channels/kind.ts";
 import { isRecent } from "../../../channels/pull/reconcile-run.ts";
@@ -8,7 +8,7 @@ import type { ChannelRow } from "../../../data/tables.ts";
 import type { ExplainedItem } from "../../../event/explained.ts";
 import { formatTimestamp } from "../../../lib/clock.ts";
 import { MAX_EXPLAINED_ITEMS, renderExplainedItem } from "../../events/explained-item.ts";
-import type { CursorEntity, DryRunEntity, SourceEntity } from "./schema.ts";
+import type { CursorEntity, DryRunEntity, PollEntity, SourceEntity } from "./schema.ts";
 
 type Show = NonNullable<ChannelKind["cursor"]>["show"];
 
@@ -140,6 +140,14 @@ function computeState(
       return channel satisfies never;
   }
 }
+
+export const renderPoll = ({ atMs, method, status, error, ...numbers }: PollRecord): PollEntity => ({
+  at: formatTimestamp(atMs),
+  ...numbers,
+  method: method ?? null,
+  status: status ?? null,
+  error: error ?? null,
+});
 
 export function renderDryRun(show: Show, run: DryRun, items: readonly ExplainedItem[]): DryRunEntity {
   return {

@@ -8,11 +8,11 @@ import type { ChannelRow } from "../../../data/tables.ts";
 import type { Caller } from "../../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
-import { formatCursor, newestQuery, parseCursor } from "../../../http/page.ts";
+import { formatCursor, newestQuery, pageQuerySchema, parseCursor } from "../../../http/page.ts";
 import type { CompiledChannel } from "../../../ingest/compile-channel.ts";
 import { createIsForgotten } from "../../../ingest/reconciled.ts";
 import { findingUnder } from "../../../lib/findings.ts";
-import { newestOf } from "../../kit/answer.ts";
+import { listOf, newestOf } from "../../kit/answer.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
 import { channelParams, getChannel, getVisibleName } from "../app-channel.ts";
@@ -20,12 +20,13 @@ import { type AppScope, appScopeOf } from "../app-scope.ts";
 import { placeFilters, selectChannels } from "../organization-channels.ts";
 import { dryRun } from "./dry-run.ts";
 import { readSources } from "./read-sources.ts";
-import { renderCursor } from "./render.ts";
+import { renderCursor, renderPoll } from "./render.ts";
 import {
   cursorSchema,
   dryRunResultSchema,
   dryRunSchema,
   listedSourceSchema,
+  pollSchema,
   setCursorSchema,
   sourceSchema,
 } from "./schema.ts";
@@ -129,6 +130,19 @@ export const sources: Resource = {
           const [source] = await readSources(deps, [row]);
           if (source === undefined) throw notFound("source");
           return source;
+        },
+      }),
+      defineRoute({
+        at: "GET /apps/:appId/channels/:channelId/source/polls",
+        operation: "listPolls",
+        summary: "List the newest polls of a source",
+        description: "Lists the last 20 polls, newest first. The list is empty for a stream.",
+        query: pageQuerySchema,
+        answer: listOf(pollSchema),
+        async handle({ caller, params, query: { limit, offset } }) {
+          const { row } = await getSource(caller, params);
+          const polls = await deps.states.listPolls(row.number);
+          return { items: polls.slice(offset, offset + limit).map(renderPoll), total: polls.length };
         },
       }),
       defineRoute({

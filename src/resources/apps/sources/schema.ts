@@ -102,6 +102,23 @@ export const listedSourceSchema = z
 export type ListedSource = Shown<z.output<typeof listedSourceSchema>>;
 export type SourceEntity = Shown<z.output<typeof sourceSchema>>;
 
+export const pollSchema = z
+  .object({
+    at: timestamp.meta({ description: "Time at which the poll started." }),
+    durationMs: z.number(),
+    requests: z.int().meta({ description: "Number of HTTP requests." }),
+    method: z.string().nullable().meta({ description: "Method of the last request. Null if there was none." }),
+    status: z
+      .int()
+      .nullable()
+      .meta({ description: "Status of the last response. Null if the server did not respond." }),
+    items: z.int().meta({ description: "Number of items in the responses." }),
+    published: z.int().meta({ description: "Number of events that the poll published." }),
+    error: z.string().nullable().meta({ description: "Code of the error that ended the poll. Null after a success." }),
+  })
+  .meta({ id: "Poll", description: "A poll that has ended." });
+export type PollEntity = Shown<z.output<typeof pollSchema>>;
+
 export const setCursorSchema = z.strictObject({
   value: z.unknown().meta({
     description: "New cursor, which replaces the stored one entirely. Use the format of the current cursor.",
