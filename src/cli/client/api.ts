@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { parseExactly } from "../../event/exact-json.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit.ts";
 import type { Credentials } from "./credentials.ts";
@@ -67,6 +68,8 @@ export class ApiError extends CommandError {
 
 const PAGE = 200;
 const TIMEOUT_MS = 60_000;
+/** A read is repeated this often if the gateway is busy, and if it asks to wait for at most this long. */
+const RETRIES = { count: 3, maxWaitSeconds: 5 } as const;
 
 export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal): Api {
   async function open(path: string, options: OpenOptions = {}): Promise<Response> {
@@ -95,9 +98,16 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
   }
 
   async function call(path: string, options: OpenOptions = {}): Promise<Response> {
-    const response = await open(path, options);
-    if (!response.ok) throw await parseErrorResponse(response, baseUrl);
-    return response;
+    for (let retries = 0; ; retries++) {
+      const response = await open(path, options);
+      if (response.ok) return response;
+      const error = await parseErrorResponse(response, baseUrl);
+      const { status, retryAfterSeconds = Number.POSITIVE_INFINITY } = error;
+      const isRead = options.method === undefined;
+      const isShortWait = status === 503 && retryAfterSeconds <= RETRIES.maxWaitSeconds;
+      if (!isRead || !isShortWait || retries === RETRIES.count) throw error;
+      await delay(retryAfterSeconds * 1_000, undefined, { signal });
+    }
   }
 
   async function read<T>(path: string, options: OpenOptions = {}): Promise<T> {

@@ -40,3 +40,34 @@ it("the API client reads a list page by page until the list ends or the requeste
   expect(await api.list("/numbers")).toEqual({ items: all, total: 450 });
   expect(await api.list("/numbers", {}, 250)).toEqual({ items: all.slice(0, 250), total: 450 });
 });
+
+it("the API client repeats a read if the gateway is busy for a moment, but neither a write nor after a long wait", async () => {
+  const requests: string[] = [];
+  let wait = "0";
+  const origin = await listen(({ method = "" }, response) => {
+    requests.push(method);
+    const isBusy = requests.length <= 2;
+    response.writeHead(isBusy ? 503 : 200, { "retry-after": wait }).end(isBusy ? "{}" : '"read"');
+  });
+  expect(await apiAt(origin).get("/busy")).toBe("read");
+  expect(requests).toEqual(["GET", "GET", "GET"]);
+
+  requests.length = 0;
+  await expect(apiAt(origin).post("/busy", {})).rejects.toThrow("Retry in 0 s");
+  expect(requests).toEqual(["POST"]);
+
+  requests.length = 0;
+  wait = "60";
+  await expect(apiAt(origin).get("/busy")).rejects.toThrow("Retry in 60 s");
+  expect(requests).toEqual(["GET"]);
+});
+
+it("the API client reports the error of a gateway that stays busy", async () => {
+  let requests = 0;
+  const origin = await listen((_, response) => {
+    requests++;
+    response.writeHead(503, { "retry-after": "0" }).end('{"message":"Busy."}');
+  });
+  await expect(apiAt(origin).get("/busy")).rejects.toThrow("Busy. Retry in 0 s");
+  expect(requests).toBe(4);
+});
