@@ -49,10 +49,10 @@ it("the newest polls of a source are listed with their response, items and publi
   await until(async () => (await polls()).length > 0, { everyMs: 50 });
   const found = { method: "GET", status: 200, requests: 3, items: 8, published: 8, error: null };
   expect((await polls()).at(-1)).toMatchObject(found);
-  upstream.faults.push({ kind: "status", status: 500 });
+  upstream.faults.push({ kind: "status", status: 404 });
   await until(async () => (await polls()).some(({ error }) => error !== null), { everyMs: 50 });
   const failed = (await polls()).find(({ error }) => error !== null);
-  expect(failed).toMatchObject({ method: "GET", status: 500, requests: 1, items: 0, published: 0 });
+  expect(failed).toMatchObject({ method: "GET", status: 404, requests: 1, items: 0, published: 0 });
 });
 
 it("a dry run of polling shows the result of the next poll, and neither publishes nor stores anything", async () => {

@@ -39,10 +39,10 @@ it("the page on agents creates a key, a configuration that connects a client, an
     { versionNegotiation: { mode: { pin: VERSION } } },
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
-  const { isError = false } = await client.callTool({ name: find(/The agent calls `(\w+)`/) });
+  const { isError = false } = await client.callTool({ name: find(/calls `(\w+)` first/) });
   expect(isError).toBe(false);
 
-  await inlet(find(/after `inlet (agents open [^`]+)`/));
+  await inlet(find(/`inlet (agents open [^`]+)`/));
   const { uid } = await gateway.api<{ uid: string }>("GET", channel.appPath);
   const params = JSON.parse(find(/```json\n(\{ "name"[^`]+"cursor": null \})\n```/).replace("acme", uid));
   const poll = (cursor: string | null) =>

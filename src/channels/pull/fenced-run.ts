@@ -149,7 +149,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     if (!this.#isHealthy) this.#healthyTimer = setTimeout(() => this.#succeed(), HEALTHY_AFTER_MS);
   };
 
-  readonly notePoll: StreamRun["notePoll"] = (facts) => {
+  readonly notePoll = (facts: PollFacts): void => {
     this.#poll = facts;
   };
 

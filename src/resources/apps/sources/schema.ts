@@ -107,14 +107,20 @@ export const pollSchema = z
     at: timestamp.meta({ description: "Time at which the poll started." }),
     durationMs: z.number(),
     requests: z.int().meta({ description: "Number of HTTP requests." }),
-    method: z.string().nullable().meta({ description: "Method of the last request. Null if there was none." }),
+    method: z
+      .string()
+      .nullable()
+      .meta({ description: "Method of the last request. Null if there was none." }),
     status: z
       .int()
       .nullable()
       .meta({ description: "Status of the last response. Null if the server did not respond." }),
     items: z.int().meta({ description: "Number of items in the responses." }),
     published: z.int().meta({ description: "Number of events that the poll published." }),
-    error: z.string().nullable().meta({ description: "Code of the error that ended the poll. Null after a success." }),
+    error: z
+      .string()
+      .nullable()
+      .meta({ description: "Code of the error that ended the poll. Null after a success." }),
   })
   .meta({ id: "Poll", description: "A poll that has ended." });
 export type PollEntity = Shown<z.output<typeof pollSchema>>;
