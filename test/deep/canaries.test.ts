@@ -18,7 +18,7 @@ const secret = (what: string): string => plant(canaries, what);
 const addresses = new Map<string, string>();
 /** A secret inside a body is data: it is stored as received, for the topic and for a redrive. */
 const tokenInBody = secret("token in a body");
-const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S+\/events(?:\?|$)/;
+const DATA = /^key (?:events\.|inlet:\{q\.)|^answer of GET \S*\/events(?:\?|$)/;
 /** Not a secret. The search must find it wherever events, items and errors are stored, which proves that the search works. */
 const marker = plant(new Map(), "marker");
 

@@ -89,7 +89,7 @@ export function createSourceStates({ redis }: { readonly redis: RedisBus }) {
     /** Returns the newest polls, newest first. */
     async listPolls(channelNumber: number): Promise<readonly PollRecord[]> {
       const texts = await redis.call("lrange", [sourcePollsKey(channelNumber), 0, -1]);
-      return (texts as readonly string[]).map((text) => JSON.parse(text) as PollRecord);
+      return (texts as readonly string[]).map((text) => parseJson(text) as PollRecord);
     },
     async read(channelNumber: number) {
       const names = [

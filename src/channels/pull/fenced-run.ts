@@ -1,6 +1,6 @@
 import { StaleSourceError } from "../../bus/errors.ts";
 import type { AcquiredSource, RunEnding } from "../../bus/sources/source-positions.ts";
-import type { PollRecord, SourceFacts } from "../../bus/sources/source-states.ts";
+import type { SourceFacts } from "../../bus/sources/source-states.ts";
 import type { FetchedOptions, GatheredWrite, IngestResult } from "../../event/ingest.ts";
 import type { SourcePosition } from "../../event/received.ts";
 import type { FairLimiter } from "../../limits/fairness.ts";
@@ -8,6 +8,7 @@ import type { FetchedDelivery, PollFacts, SourceEnd, StreamRun } from "../source
 import type { OpenRun, ReconciledChannel, RunDeps, RunOptions, RunPlan, SourceChannel } from "./open-run.ts";
 import { OrderedWrites } from "./ordered-writes.ts";
 import { createReconcileRun } from "./reconcile-run.ts";
+import { countItems, countPublished, recordPoll } from "./run-counts.ts";
 import { SLOW_RETRY_MS } from "./source-end.ts";
 import { SourceReport } from "./source-report.ts";
 import { toVerifiedDelivery } from "./verified-delivery.ts";
@@ -58,9 +59,8 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
   readonly #isLagGiven: boolean;
   readonly #writes: OrderedWrites;
   readonly #report: SourceReport;
-  readonly #beganMs: number;
+  readonly #counts: { readonly beganMs: number; published: number };
   #poll: PollFacts | undefined;
-  #published = 0;
   #isOpen = false;
   #hasWritten = false;
   /** Whether this run has had a success, which clears the error of earlier runs. */
@@ -83,7 +83,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     this.#deps = deps;
     this.#inFlight = inFlight;
     this.#epoch = epoch;
-    this.#beganMs = clock();
+    this.#counts = { beganMs: clock(), published: 0 };
     this.#hasRunBefore = hasRunBefore;
     this.#onOpened = onOpened;
     this.#isLagGiven = lagMs !== undefined;
@@ -209,7 +209,7 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
     const results = await write(options);
     if (items === undefined) pace.overdraw(owner, countItems(results) - deliveries.length);
     this.#hasWritten = true;
-    for (const result of results) if (result.kind === "accepted") this.#published += result.outcome.published;
+    this.#counts.published += countPublished(results);
     await this.#succeed();
     const nowMs = clock();
     this.#report.note({
@@ -267,16 +267,10 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
       state: found ?? "waiting",
       nextAtMs: found !== "paused" && waitMs > 0 ? nowMs + waitMs : null,
       ...this.#errorFacts(end),
-      ...(this.#poll && { poll: this.#recordPoll(this.#poll, end, nowMs) }),
+      ...(this.#poll && { poll: recordPoll(this.#poll, end, { ...this.#counts, nowMs }) }),
     });
     if (found && (await setState({ number, version: channel.version }, found)))
       observe({ kind: "stopped", channel, state: found, end });
-  }
-
-  #recordPoll(facts: PollFacts, end: SourceEnd, nowMs: number): PollRecord {
-    const durationMs = Math.max(0, nowMs - this.#beganMs);
-    const error = this.#errorFacts(end).lastError?.code;
-    return { ...facts, atMs: this.#beganMs, durationMs, published: this.#published, error };
   }
 
   #errorFacts(end: SourceEnd): SourceFacts {
@@ -293,12 +287,6 @@ export class FencedRun<C extends SourceChannel> implements OpenRun {
         return end satisfies never;
     }
   }
-}
-
-function countItems(results: readonly IngestResult[]): number {
-  let items = 0;
-  for (const result of results) items += result.kind === "accepted" ? result.outcome.received : 1;
-  return items;
 }
 
 const CURSOR_LOST =
