@@ -434,7 +434,15 @@ describe("the deliveries view", () => {
     const steps = page.getByRole("list", { name: "Processing steps" });
     await steps.getByText("not read yet").waitFor();
     const text = await steps.textContent();
-    for (const step of ["Received", "Verified", "Matched", "Validated", "Published", "Read", subscription.id])
+    for (const step of [
+      "Received",
+      "Not verified",
+      "Matched",
+      "Validated",
+      "Published",
+      "Read",
+      subscription.id,
+    ])
       expect(text).toContain(step);
     expect(await page.getByRole("link", { name: "Open trace" }).getAttribute("href")).toBe(
       `https://tempo.example/trace/${traceId}`,

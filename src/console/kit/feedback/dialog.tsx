@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../layout/button.tsx";
 import { visibleText } from "../text/visible.ts";
 
@@ -14,7 +14,8 @@ interface Props {
 export function Dialog({ title, onClose, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // A layout effect runs before the effects of the children, so they can focus an element of the open dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const { current } = dialog;
     current?.showModal();

@@ -13,8 +13,9 @@ import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { DeliveryActions } from "./delivery-actions.tsx";
 import { PathResults } from "./path-results.tsx";
+import type { Reading } from "./read-steps.tsx";
 import { STATUSES } from "./statuses.ts";
-import { type Reading, Steps } from "./steps.tsx";
+import { Steps } from "./steps.tsx";
 import "./delivery.css";
 
 type Whole = Schemas["WholeDelivery"];
@@ -42,7 +43,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
   const status = loaded.data?.status;
   return (
     <Page
-      title="Delivery"
+      title={loaded.data === undefined ? "Delivery" : `Delivery to ${loaded.data.channelUid}`}
       crumbs={[{ title: "Deliveries", href: list }]}
       badges={status && <Badge tone={STATUSES[status].tone}>{status}</Badge>}
       lead={status && STATUSES[status].words}
