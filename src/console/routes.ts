@@ -91,7 +91,7 @@ export const VIEWS: readonly View[] = [
     path: "/apps/:appId/agents",
     component: view(() => import("./views/agents/agents.tsx")),
     needs: "apps.read",
-    nav: { group: "Watch", title: "Agents", icon: "subscriptions", key: "w" },
+    nav: { group: "Watch", title: "Agents", icon: "agents", key: "w" },
   },
   {
     path: "/start",

@@ -86,7 +86,7 @@ export function Failure({ reason, path, detail }: FailureProps) {
         <code>{reason}</code> {description}
       </p>
       {detail !== "" && (
-        <p class="failure-detail">
+        <p class="note-detail">
           {path !== null && (
             <>
               <code>
@@ -97,7 +97,7 @@ export function Failure({ reason, path, detail }: FailureProps) {
           <UntrustedText max={600}>{detail}</UntrustedText>
         </p>
       )}
-      <p class="failure-detail">{suggestedAction}</p>
+      <p class="note-detail">{suggestedAction}</p>
     </div>
   );
 }

@@ -129,7 +129,9 @@ function Actions({ blueprintId, held, onClose, onChanged }: Props) {
             Redrive
           </Button>
         )}
-        <Button onClick={() => setDeleting(true)}>Delete</Button>
+        <Button look="delete" onClick={() => setDeleting(true)}>
+          Delete
+        </Button>
       </div>
       {redrive.error && <ErrorNote error={redrive.error} />}
       {canRedrive(reason) && (

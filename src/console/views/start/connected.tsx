@@ -36,7 +36,7 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   return (
     <WhenLoaded loaded={loaded}>
       {(channel) => (
-        <ol class="steps">
+        <ol class="setup-steps">
           {isRegistered(channel) ? (
             <li class="card">
               <h2>Inlet registers the address at {preset?.title ?? "the provider"}</h2>

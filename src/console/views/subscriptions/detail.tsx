@@ -25,14 +25,13 @@ type Batch = NonNullable<NonNullable<Subscription["handler"]>["batch"]>;
 interface Props {
   readonly appId: string;
   readonly subscriptionId: string;
-  readonly href: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
 const REFRESH_MS = 5_000;
 
-export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onChanged }: Props) {
+export function SubscriptionDetail({ appId, subscriptionId, onClose, onChanged }: Props) {
   const loaded = useLoad(
     (signal) =>
       api.get("/apps/{appId}/subscriptions/{subscriptionId}", { path: { appId, subscriptionId }, signal }),
@@ -44,7 +43,7 @@ export function SubscriptionDetail({ appId, subscriptionId, href, onClose, onCha
     onChanged();
   };
   return (
-    <DetailPanel title="Subscription" href={href} onClose={onClose}>
+    <DetailPanel title="Subscription" onClose={onClose}>
       <WhenLoaded loaded={loaded}>
         {(subscription) => (
           <>
@@ -142,7 +141,9 @@ function Actions({ subscription, onChanged, onDeleted }: ActionsProps) {
         </Button>
         <Button onClick={() => setAsked("rewind")}>Rewind</Button>
         {handler && <Button onClick={() => setAsked("replay")}>Replay</Button>}
-        <Button onClick={() => setAsked("delete")}>Delete</Button>
+        <Button look="delete" onClick={() => setAsked("delete")}>
+          Delete
+        </Button>
       </div>
       {toggle.error && <ErrorNote error={toggle.error} />}
       {asked === "rewind" && <Rewind subscription={subscription} onClose={close} onDone={onChanged} />}

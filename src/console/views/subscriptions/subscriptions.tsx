@@ -1,5 +1,4 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
@@ -56,7 +55,6 @@ const COLUMNS: readonly Column<Subscription>[] = [
 const counted = (count: number | null): string => (count === null ? "–" : formatCount(count));
 
 export default function Subscriptions({ appId }: { readonly appId: string }) {
-  const { path } = useLocation();
   const filters = useFilters(["subscription"]);
   const [isSubscribing, setSubscribing] = useState(false);
   const pages = usePages<Subscription>(
@@ -100,7 +98,6 @@ export default function Subscriptions({ appId }: { readonly appId: string }) {
             key={open}
             appId={appId}
             subscriptionId={open}
-            href={`${path}?subscription=${open}`}
             onClose={() => filters.set({})}
             onChanged={pages.reload}
           />
