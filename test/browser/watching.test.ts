@@ -191,7 +191,7 @@ describe("the console", () => {
     expect(await panel.locator(".line").count()).toBeLessThanOrEqual(100);
     expect((await panel.textContent())?.length).toBeLessThan(100_000);
     const saving = page.waitForEvent("download");
-    await panel.getByRole("button", { name: "Save" }).click();
+    await panel.getByRole("button", { name: "Download" }).click();
     const saved = await saving;
     expect(saved.suggestedFilename()).toMatch(/^qr_\w+\.txt$/);
     await saved.cancel();

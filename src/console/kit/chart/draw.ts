@@ -47,6 +47,7 @@ export function drawChart(place: HTMLElement, { times, series, heightPx, signal 
       axes: [
         {
           ...axis,
+          size: 28,
           space: 70,
           grid: { show: false },
           values: (_, splits) => splits.map(formatTime),

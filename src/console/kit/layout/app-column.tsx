@@ -8,3 +8,10 @@ export const APP_COLUMN: Column<{ readonly appId: string }> = {
   cell: ({ appId }) => <UntrustedText max={80}>{nameOfApp(appId)}</UntrustedText>,
   priority: 2,
 };
+
+/** Returns the columns for a list that may be filtered by an app. The rows of a single app need no column for it. */
+export const columnsFor = <Row,>(
+  columns: readonly Column<Row>[],
+  appId: string | undefined,
+): readonly Column<Row>[] =>
+  appId === undefined ? columns : columns.filter(({ title }) => title !== APP_COLUMN.title);

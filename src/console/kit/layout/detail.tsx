@@ -6,13 +6,11 @@ import { Button } from "./button.tsx";
 interface Props {
   readonly title: string;
   readonly onClose: () => void;
-  /** Address of a page with the same content. */
-  readonly href?: string;
   readonly children: ComponentChildren;
 }
 
 /** Panel next to a list, with the details of one row. It takes the focus when it opens, and Escape closes it. */
-export function DetailPanel({ title, onClose, href, children }: Props) {
+export function DetailPanel({ title, onClose, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -35,11 +33,6 @@ export function DetailPanel({ title, onClose, href, children }: Props) {
           {visibleText(title)}
         </h2>
         <span class="grow" />
-        {href !== undefined && (
-          <a class="button quiet" href={href}>
-            Open
-          </a>
-        )}
         <Button look="quiet icon-only" aria-label="Close the details" onClick={onClose}>
           ×
         </Button>

@@ -42,6 +42,8 @@ export interface ResourceSpec<Row extends Entity, Listed extends Entity = Row> {
   readonly noun: string;
   readonly columns: readonly Column<Listed>[];
   readonly titleOf: (row: Row) => string;
+  /** Content above the buttons of the detail panel. */
+  readonly head?: (row: Row) => ComponentChildren;
   readonly facts: (row: Row) => NamedFacts;
   /** Content below the facts. */
   readonly more?: (row: Row, reload: () => void) => ComponentChildren;
@@ -141,10 +143,7 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
             }
           />
           {below?.()}
-          <ApiCall
-            call={{ method: "GET", path: listPath + formatQuery(wanted) }}
-            label="API call for this list"
-          />
+          <ApiCall call={{ method: "GET", path: listPath + formatQuery(wanted) }} />
         </div>
         {openId !== undefined && (
           <EntityDetail
@@ -190,7 +189,7 @@ interface EntityDetailProps<Row extends Entity> {
 }
 
 function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: EntityDetailProps<Row>) {
-  const { one, path, param, noun, titleOf, facts, more, actions, change, remove } = spec;
+  const { one, path, param, noun, titleOf, head, facts, more, actions, change, remove } = spec;
   const [openDialog, setOpenDialog] = useState<"change" | "remove">();
   const itemPath = `${path}/${encodeURIComponent(id)}`;
   const loaded = useLoad((signal) => loadVersioned<Row>(itemPath, signal), [itemPath]);
@@ -209,18 +208,21 @@ function EntityDetail<Row extends Entity>({ spec, id, onClose, onChanged }: Enti
       <WhenLoaded loaded={loaded}>
         {({ entity: row, etag }) => (
           <>
+            {head?.(row)}
             {(canWrite || actions) && (
               <div class="row wrap">
                 {actions?.(row, reload)}
                 {canWrite && change && <Button onClick={() => setOpenDialog("change")}>Change</Button>}
                 {canWrite && remove && (
-                  <Button onClick={() => setOpenDialog("remove")}>{remove.verb ?? "Delete"}</Button>
+                  <Button look="delete" onClick={() => setOpenDialog("remove")}>
+                    {remove.verb ?? "Delete"}
+                  </Button>
                 )}
               </div>
             )}
             <Facts facts={facts(row)} />
             {more?.(row, loaded.reload)}
-            <ApiCall call={{ method: "GET", path: itemPath }} label="API call" />
+            <ApiCall call={{ method: "GET", path: itemPath }} />
             {openDialog === "change" && (
               <ResourceForm
                 title={`Change ${titleOf(row)}`}

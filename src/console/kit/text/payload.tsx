@@ -52,7 +52,7 @@ export function Payload({ content, label, fileName = "payload.txt" }: Props) {
         <span class="grow" />
         <CopyButton text={text} what={label} />
         <Button look="quiet" onClick={() => save(bytes, fileName)}>
-          Save
+          Download
         </Button>
       </div>
       {count === 0 ? (

@@ -98,10 +98,7 @@ export default function Audit() {
           empty={<Empty title="No entries match the filters" />}
         />
       </div>
-      <ApiCall
-        call={{ method: "GET", path: `/audit${formatQuery(resolved)}` }}
-        label="API call for this list"
-      />
+      <ApiCall call={{ method: "GET", path: `/audit${formatQuery(resolved)}` }} />
       <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
       <Rejections />
     </Page>

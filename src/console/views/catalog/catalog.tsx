@@ -1,4 +1,3 @@
-import { useLocation } from "preact-iso";
 import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
@@ -47,7 +46,6 @@ const keyOf = ({ channelUid, type }: Entry): string => `${channelUid}:${type}`;
 
 /** Page of the event types of an app. */
 export default function Catalog({ appId }: { readonly appId: string }) {
-  const { path } = useLocation();
   const filters = useFilters(["channel", "event"]);
   const { channel, event } = filters.values;
   const { channel: channelField } = useTopicFilters(appId);
@@ -86,15 +84,20 @@ export default function Catalog({ appId }: { readonly appId: string }) {
               </Empty>
             }
           />
-          <ApiCall label="TypeScript types" call={{ method: "GET", path: `/apps/${appId}/types.ts` }} />
-          <ApiCall label="AsyncAPI document" call={{ method: "GET", path: `/apps/${appId}/asyncapi.json` }} />
+          <ApiCall
+            label="API call: TypeScript types"
+            call={{ method: "GET", path: `/apps/${appId}/types.ts` }}
+          />
+          <ApiCall
+            label="API call: AsyncAPI document"
+            call={{ method: "GET", path: `/apps/${appId}/asyncapi.json` }}
+          />
         </div>
         {opened !== undefined && (
           <CatalogDetail
             key={keyOf(opened)}
             appId={appId}
             entry={opened}
-            href={`${path}?event=${encodeURIComponent(keyOf(opened))}`}
             onClose={() => select(undefined)}
             onChanged={pages.reload}
           />

@@ -17,7 +17,6 @@ type Entry = Schemas["CatalogEntry"];
 interface Props {
   readonly appId: string;
   readonly entry: Entry;
-  readonly href: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
@@ -28,10 +27,10 @@ const EXAMPLE_TITLES = {
 } as const;
 
 /** Panel with the schema and an example of an event type, and the switch that offers the type to agents. */
-export function CatalogDetail({ appId, entry, href, onClose, onChanged }: Props) {
+export function CatalogDetail({ appId, entry, onClose, onChanged }: Props) {
   const { channelUid, type, topic, schema, example, exampleSource, lastSeenAt } = entry;
   return (
-    <DetailPanel title={type} href={href} onClose={onClose}>
+    <DetailPanel title={type} onClose={onClose}>
       <Facts
         facts={{
           Channel: <UntrustedText>{channelUid}</UntrustedText>,

@@ -1,4 +1,3 @@
-import { useLocation } from "preact-iso";
 import { api, type Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
@@ -31,7 +30,6 @@ const COLUMNS: readonly Column<Channel>[] = [
 ];
 
 export default function Channels({ appId }: { readonly appId: string }) {
-  const { path } = useLocation();
   const filters = useFilters(["channel"]);
   const pages = usePages<Channel>(
     (page, signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: page, signal }),
@@ -72,7 +70,6 @@ export default function Channels({ appId }: { readonly appId: string }) {
             key={open}
             appId={appId}
             channelUid={open}
-            href={`${path}?channel=${open}`}
             onClose={() => filters.set({})}
             onChanged={pages.reload}
           />

@@ -21,14 +21,13 @@ import { ChannelState } from "./state-badge.tsx";
 interface Props {
   readonly appId: string;
   readonly channelUid: string;
-  readonly href: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
 const REFRESH_MS = 5_000;
 
-export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: Props) {
+export function ChannelDetail({ appId, channelUid, onClose, onChanged }: Props) {
   const path = `/apps/${appId}/channels/${channelUid}`;
   const loaded = useLoad((signal) => loadVersioned<Schemas["Channel"]>(path, signal), [appId, channelUid], {
     everyMs: REFRESH_MS,
@@ -38,7 +37,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
     onChanged();
   };
   return (
-    <DetailPanel title={channelUid} href={href} onClose={onClose}>
+    <DetailPanel title={channelUid} onClose={onClose}>
       <WhenLoaded loaded={loaded}>
         {({ entity: channel, etag }) => (
           <>
@@ -55,6 +54,13 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
                 }}
               />
             )}
+            <Section title="Settings">
+              <Payload
+                content={JSON.stringify(channel.config)}
+                label="settings"
+                fileName={`${channelUid}.json`}
+              />
+            </Section>
             <ApiCall call={{ method: "GET", path }} />
           </>
         )}
@@ -64,7 +70,7 @@ export function ChannelDetail({ appId, channelUid, href, onClose, onChanged }: P
 }
 
 function Shown({ appId, channel }: { readonly appId: string; readonly channel: Schemas["Channel"] }) {
-  const { uid, kind, state, url, events, config, connectionId, updatedAt } = channel;
+  const { uid, kind, state, url, events, connectionId, updatedAt } = channel;
   const isSource = kind === "sse" || kind === "polling";
   return (
     <>
@@ -104,7 +110,6 @@ function Shown({ appId, channel }: { readonly appId: string; readonly channel: S
           <Registration appId={appId} channelUid={uid} />
         </Section>
       )}
-      <Payload content={JSON.stringify(config)} label="settings" fileName={`${uid}.json`} />
     </>
   );
 }
@@ -156,7 +161,9 @@ function Actions({ appId, channel, etag, onChanged, onDeleted }: ActionsProps) {
             <Button onClick={() => setAsked("rotate")}>New address</Button>
           </>
         )}
-        <Button onClick={() => setAsked("delete")}>Delete</Button>
+        <Button look="delete" onClick={() => setAsked("delete")}>
+          Delete
+        </Button>
       </div>
       {toggle.error && <ErrorNote error={toggle.error} />}
       {test.error && <ErrorNote error={test.error} />}

@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
+import { APP_COLUMN, columnsFor } from "../../kit/layout/app-column.tsx";
 import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
@@ -139,7 +139,7 @@ export default function DeadLetters() {
                 <>
                   <Table
                     label="Groups"
-                    columns={GROUP_COLUMNS}
+                    columns={columnsFor(GROUP_COLUMNS, values.app)}
                     rows={groups}
                     keyOf={({ key }) => key}
                     onOpen={({ key }) => go({ group: key })}

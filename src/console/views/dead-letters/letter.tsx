@@ -123,7 +123,9 @@ function Actions({ place, letter, onClose, onGone }: ActionsProps) {
         <Button look="primary" disabled={redrive.isRunning} onClick={() => void redrive.run()}>
           Send again
         </Button>
-        <Button onClick={() => setDeleting(true)}>Delete</Button>
+        <Button look="delete" onClick={() => setDeleting(true)}>
+          Delete
+        </Button>
       </div>
       {redrive.error && <ErrorNote error={redrive.error} />}
       <ApiCall

@@ -4,7 +4,7 @@ import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
-import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
+import { APP_COLUMN, columnsFor } from "../../kit/layout/app-column.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
@@ -116,11 +116,11 @@ const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (
 );
 
 function useTable() {
-  const { route } = useLocation();
+  const { query, route } = useLocation();
   return {
     label: "Deliveries",
     of: "deliveries",
-    columns: COLUMNS,
+    columns: columnsFor(COLUMNS, query.app || undefined),
     keyOf: ({ id }: Delivery) => id,
     onOpen: ({ id, appId }: Delivery) => route(`/console/apps/${encodeURIComponent(appId)}/deliveries/${id}`),
   };
@@ -138,7 +138,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     title: "Outcome",
     cell: (delivery) => <UntrustedText max={300}>{outcomeOf(delivery)}</UntrustedText>,
-    width: "minmax(0, 3fr)",
+    width: "minmax(0, 2fr)",
   },
   {
     title: "Request",
@@ -150,7 +150,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
           <UntrustedText max={64}>{requestId}</UntrustedText>
         </code>
       ),
-    width: "minmax(0, 2fr)",
+    width: "17rem",
     priority: 3,
   },
   { title: "HTTP", cell: ({ httpStatus }) => httpStatus ?? "–", align: "end", width: "3rem", priority: 2 },

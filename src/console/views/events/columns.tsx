@@ -6,7 +6,7 @@ import { appOf, channelOf, type Event, timeOf } from "./event.ts";
 
 const SHOWN = 160;
 
-/** Columns of lists of events. Lists of one app leave out the column of the app. */
+/** Columns of lists of events. */
 export const EVENT_COLUMNS: readonly Column<Event>[] = [
   { title: "Time", cell: (event) => <Time at={timeOf(event)} />, ...TIME_WIDTHS },
   {
@@ -47,7 +47,6 @@ export const EVENT_COLUMNS: readonly Column<Event>[] = [
     priority: 3,
   },
 ];
-export const APP_EVENT_COLUMNS = EVENT_COLUMNS.filter(({ title }) => title !== "App");
 
 function dataOf({ data, data_base64: base64 }: Event): string | undefined {
   if (base64 !== undefined) return `bytes: ${base64.slice(0, SHOWN)}`;

@@ -54,7 +54,11 @@ export function EventPanel({ place, onClose, onGone }: Props) {
                   Open the delivery
                 </a>
               )}
-              {hasPermission("apps.write") && <Button onClick={() => setDeleting(true)}>Delete</Button>}
+              {hasPermission("apps.write") && (
+                <Button look="delete" onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
+              )}
             </div>
             <Facts
               facts={{

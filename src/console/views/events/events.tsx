@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, type ListPage } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
+import { columnsFor } from "../../kit/layout/app-column.tsx";
 import { useAppId } from "../../kit/layout/apps.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
@@ -147,7 +148,7 @@ function useTable() {
   return {
     label: "Events",
     of: "events",
-    columns: EVENT_COLUMNS,
+    columns: columnsFor(EVENT_COLUMNS, query.app || undefined),
     keyOf: placeOf,
     onOpen: (event: Event) => go({ event: placeOf(event) }),
     openKey: query.event,

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { formatQuery } from "../../api/curl.ts";
 import { announce } from "../../kit/feedback/announce.tsx";
 import { Empty, ErrorNote } from "../../kit/feedback/states.tsx";
+import { columnsFor } from "../../kit/layout/app-column.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Page, type Tone } from "../../kit/layout/page.tsx";
 import { useShortcut } from "../../kit/layout/shortcuts.tsx";
@@ -11,7 +12,7 @@ import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.
 import { Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { APP_EVENT_COLUMNS } from "./columns.tsx";
+import { EVENT_COLUMNS } from "./columns.tsx";
 import { channelOf, type Event, placeOf } from "./event.ts";
 import { EventPanel } from "./event-panel.tsx";
 import { parseFieldFilter } from "./field-filter.ts";
@@ -81,7 +82,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
             <>
               <Table
                 label="Live events"
-                columns={APP_EVENT_COLUMNS}
+                columns={columnsFor(EVENT_COLUMNS, appId)}
                 rows={{ count: events.length, rowAt: (index) => events[events.length - 1 - index] }}
                 keyOf={placeOf}
                 onOpen={(event: Event) => {

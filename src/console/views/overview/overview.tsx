@@ -1,5 +1,5 @@
 import { useAppId } from "../../kit/layout/apps.tsx";
-import { Page } from "../../kit/layout/page.tsx";
+import { Page, Section } from "../../kit/layout/page.tsx";
 import { useAddress } from "../../kit/list/address.ts";
 import { hasPermission } from "../../session/session.ts";
 import { AppFigures } from "./app-figures.tsx";
@@ -17,12 +17,12 @@ export default function Overview() {
   const readsMetrics = hasPermission("metrics.read");
   return (
     <Page title="Overview" actions={readsMetrics && <RangeChoice />}>
-      {readsMetrics && (
-        <section class="section" aria-label={`All apps, ${range.title.toLowerCase()}`}>
-          <Throughput appId={undefined} range={range} hasChart />
-        </section>
-      )}
       {hasPermission("problems.read") && <OpenProblems />}
+      {readsMetrics && (
+        <Section title={`All apps, ${range.title.toLowerCase()}`}>
+          <Throughput appId={undefined} range={range} hasChart />
+        </Section>
+      )}
       {readsMetrics && <BusyChannels range={range} />}
       {hasPermission("overview.read") && <OrganizationFigures appId={appId} />}
       <GatewayFacts />

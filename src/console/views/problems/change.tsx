@@ -97,15 +97,15 @@ function FixChannel({ problem: { app, channel }, onDone }: Props) {
   const needsConnection = found.state === "needsConnection" || found.state === "needsReauth";
   return (
     <>
-      {SOURCE_KINDS.includes(found.kind) && source !== undefined && (
-        <a class="button" href={source}>
-          Open source
-        </a>
-      )}
       {needsConnection && hasPermission("apps.write") && hasPermission("connections.read") && (
         <Button look="primary" onClick={() => setOpen(true)}>
           Set connection
         </Button>
+      )}
+      {SOURCE_KINDS.includes(found.kind) && source !== undefined && (
+        <a class="button" href={source}>
+          Open source
+        </a>
       )}
       {isOpen && (
         <SetConnection

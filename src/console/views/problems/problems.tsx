@@ -73,11 +73,19 @@ const SPEC: ResourceSpec<Problem> = {
     { title: "Since", width: "6rem", cell: ({ firstSeenAt }) => <Time at={firstSeenAt} as="ago" /> },
   ],
   titleOf: ({ kind }) => titleOfKind(kind),
+  head: (problem) => (
+    <div class={`note ${toneOf(problem)}`}>
+      <p>
+        <SettingText>{problem.message}</SettingText>
+      </p>
+      <p class="note-detail">
+        <SettingText>{problem.suggestedAction}</SettingText>
+      </p>
+    </div>
+  ),
   facts: (problem) => ({
     State: <Badge tone={toneOf(problem)}>{problem.state}</Badge>,
     Affects: <ProblemSubject problem={problem} />,
-    Message: <SettingText>{problem.message}</SettingText>,
-    "Suggested action": <SettingText>{problem.suggestedAction}</SettingText>,
     Note: problem.note !== null && <UntrustedText>{problem.note}</UntrustedText>,
     "Muted until": problem.mutedUntil !== null && <Time at={problem.mutedUntil} as="full" />,
     ...Object.fromEntries(
@@ -85,8 +93,8 @@ const SPEC: ResourceSpec<Problem> = {
     ),
     "First seen": <Time at={problem.firstSeenAt} as="full" />,
     "Last seen": <Time at={problem.lastSeenAt} as="full" />,
-    Acknowledged: <Time at={problem.acknowledgedAt} as="full" />,
-    Resolved: <Time at={problem.resolvedAt} as="full" />,
+    Acknowledged: problem.acknowledgedAt !== null && <Time at={problem.acknowledgedAt} as="full" />,
+    Resolved: problem.resolvedAt !== null && <Time at={problem.resolvedAt} as="full" />,
     Id: <Copyable text={problem.id} what="problem id" />,
   }),
   actions: (problem, reload) => <ProblemActions problem={problem} onDone={reload} />,

@@ -136,7 +136,9 @@ function Actions({ appId, item, onClose, onChanged }: ActionsProps) {
             Redrive as a new event
           </Button>
         )}
-        <Button onClick={() => setDeleting(true)}>Delete</Button>
+        <Button look="delete" onClick={() => setDeleting(true)}>
+          Delete
+        </Button>
       </div>
       {redrive.error && <ErrorNote error={redrive.error} />}
       {canRun && (

@@ -3,7 +3,7 @@ import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { describeReason, REASON_NAMES } from "../../kit/explained/reasons.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
+import { APP_COLUMN, columnsFor } from "../../kit/layout/app-column.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
@@ -21,7 +21,6 @@ import { ItemPanel } from "./item.tsx";
 import { type Group, groupsOf, type Kept, loadKept, MAX_LOADED, type Scope } from "./records.ts";
 import { type PreviewPart, RedriveDialog } from "./redrive-dialog.tsx";
 import type { Target } from "./run-again.ts";
-import "./quarantine.css";
 
 interface Running {
   readonly appId: string;
@@ -129,7 +128,7 @@ export default function Quarantine() {
                 <>
                   <Table
                     label="Groups"
-                    columns={GROUP_COLUMNS}
+                    columns={columnsFor(GROUP_COLUMNS, values.app)}
                     rows={groups}
                     keyOf={({ key }) => key}
                     onOpen={({ key }) => go({ group: key })}

@@ -25,12 +25,11 @@ import { Timeline } from "./timeline.tsx";
 interface Props {
   readonly appId: string;
   readonly shown: ShownSource;
-  readonly href: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
-export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) {
+export function SourceDetail({ appId, shown, onClose, onChanged }: Props) {
   const { channel, source } = shown;
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const [asked, setAsked] = useState<"dryRun" | "move" | "recover" | "reset">();
@@ -42,7 +41,7 @@ export function SourceDetail({ appId, shown, href, onClose, onChanged }: Props) 
     onChanged();
   });
   return (
-    <DetailPanel title={channel.uid} href={href} onClose={onClose}>
+    <DetailPanel title={channel.uid} onClose={onClose}>
       <SourceState {...source} />
       {source.lastError && <LastError error={source.lastError} isBad={source.health === "failing"} />}
       <Timeline source={source} />

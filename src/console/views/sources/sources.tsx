@@ -2,7 +2,7 @@ import { api, type Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { APP_COLUMN } from "../../kit/layout/app-column.tsx";
+import { APP_COLUMN, columnsFor } from "../../kit/layout/app-column.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
@@ -83,7 +83,7 @@ export default function Sources() {
               <div class="stack">
                 <Table
                   label="Sources"
-                  columns={COLUMNS}
+                  columns={columnsFor(COLUMNS, appId)}
                   rows={rows}
                   keyOf={keyOf}
                   onOpen={(source) => go({ source: keyOf(source) })}
@@ -131,7 +131,6 @@ function OpenSource({ source, onClose, onChanged }: OpenSourceProps) {
         <SourceDetail
           appId={appId}
           shown={{ channel, source }}
-          href={`/console/sources${formatQuery({ app: appId, channel: channelId })}`}
           onClose={onClose}
           onChanged={() => {
             onChanged();
