@@ -201,6 +201,50 @@ describe("inlet receive", () => {
     expect(steps.find(({ step }) => step === "test")).toMatchObject({ signed: false });
   });
 
+  it.each([
+    ["a top-level field", ["webhook", "--name", "kind", "--type", "order", "--type-path", "$.kind"]],
+    ["a nested field", ["webhook", "--name", "nested", "--type", "order", "--type-path", "$.event.kind"]],
+    ["a header", ["webhook", "--name", "header", "--type", "order", "--type-path", "$headers['x-kind']"]],
+    ["the preset's field, without the secret", ["stripe", "--name", "unsigned", "--type", "charge.refunded"]],
+  ])("puts the type of the test event into %s", async (_, args) => {
+    const steps = await receiveOnce(...args);
+    expect(steps.find(({ step }) => step === "test")).toMatchObject({ signed: false });
+    expect(steps.at(-1)).toMatchObject({ type: args[args.indexOf("--type") + 1] });
+  });
+
+  it("skips the test event if it has no sample of the type", async () => {
+    const args = ["stripe", "--name", "unknown", "--type", "no.such.type", "--yes", "--json"];
+    const once = spawnReceive([...args, "--once"], world.env);
+    expect(await once.exited).toBe(1);
+    expect(once.stderr()).toContain("there is no sample of the type no.such.type");
+    const following = spawnReceive(args, world.env);
+    await until(() => following.stderr().includes("Events of this channel"));
+    expect(linesOf(following.stdout()).at(-1)).toMatchObject({ step: "test", skipped: expect.any(String) });
+    following.child.kill("SIGINT");
+    expect(await following.exited).toBe(0);
+  });
+
+  it("ends if the registration belongs to another hooks URL", async () => {
+    await using github = await startGitHub({ clock: Date.now });
+    await using stores = await createTestStores();
+    const args = ["github", "owner=acme", "repo=shop", "--base-url", github.url, "--once", "--yes"];
+    const ends: unknown[] = [];
+    for (const host of ["one", "two"]) {
+      const settings = {
+        ...stores.env,
+        INLET_ALLOW_NETWORKS: "127.0.0.0/8",
+        INLET_HOOKS_URL: `https://${host}.example`,
+      };
+      await using gateway = await startGatewayProcess(settings);
+      const env = { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY };
+      const running = spawnReceive([...args, "--token", github.token], env);
+      await until(() => running.child.exitCode !== null || github.hooks().length > 0);
+      if (host === "one") running.child.kill("SIGINT");
+      ends.push([await running.exited, running.stderr()]);
+    }
+    expect(ends[1]).toEqual([1, expect.stringContaining("`inlet registrations adopt`")]);
+  });
+
   it("forwards the events to a local server", async () => {
     await using local = await startHandlerServer();
     const steps = await receiveOnce("webhook", "--name", "forwarded", "--to", local.urlOf("/hook"));
@@ -300,6 +344,8 @@ describe("inlet receive", () => {
     [["poll", "adyen"], "Inlet knows no list of Adyen to poll."],
     [["sse", "example.com"], "`inlet receive sse` needs one URL"],
     [["webhook", "--secret", "x"], "verifies no signature"],
+    [["cloudevents"], "needs --type"],
+    [["poll", "chargebee", "site=acme", "--token", "live_abc"], "Pass the user:password with --token"],
     [["webhook", "--name", "a b"], "must be 1 to 64 characters"],
   ])("explains wrong arguments: %j", async (args, message) => {
     const running = spawnReceive([...args, "--yes"], world.env);

@@ -15,7 +15,11 @@ export interface ConnectOptions {
 
 type Credentials = { readonly kind: string; readonly config: Readonly<Record<string, string>> };
 
-const TOKEN_VARIABLE = "INLET_TOKEN";
+const VARIABLES: Readonly<Record<string, string>> = {
+  token: "INLET_TOKEN",
+  username: "INLET_USER",
+  password: "INLET_PASSWORD",
+};
 
 /**
  * Returns the id of the connection with which Inlet calls an API. Creates one from a token, or finds an existing one that fits. `undefined` if
@@ -50,18 +54,18 @@ export async function findConnection(
     return found.id;
   }
   const scopes = required.scopes.length > 0 ? ` It needs the permissions ${required.scopes.join(", ")}.` : "";
-  if (options.mayAsk && findCredentials(api, "") !== undefined) {
+  if (options.mayAsk && acceptsToken(api)) {
     client.output.note(`${title} needs a token. ${required.hint}${scopes}`);
-    const token = (await readSecret(client.io, `Token (hidden): `)).trim();
+    const token = (await readSecret(client.io, `${nameToken(api)} (hidden): `)).trim();
     if (token !== "") return create(client, steps, api, token);
   }
   throw usageError(`${title} needs credentials. ${required.hint}${scopes}\n${howToConnect(api)}`);
 }
 
 const howToConnect = (api: CalledApi): string =>
-  findCredentials(api, "") === undefined
-    ? `Create a connection of the kind ${(api.connection?.kinds ?? []).join(" or ")}, in the console or with \`inlet api POST /connections\`. Then pass --connection with its id.`
-    : "Pass the token with --token, such as --token @token.txt.";
+  acceptsToken(api)
+    ? `Pass the ${nameToken(api)} with --token, such as --token @token.txt.`
+    : `Create a connection of the kind ${kindsOf(api).join(" or ")}, in the console or with \`inlet api POST /connections\`. Then pass --connection with its id.`;
 
 async function create(client: Client, steps: Steps, api: CalledApi, token: string): Promise<string> {
   const credentials = findCredentials(api, token);
@@ -69,18 +73,33 @@ async function create(client: Client, steps: Steps, api: CalledApi, token: strin
   if (api.origin === undefined) throw usageError(`The address of ${api.title} is unknown. Pass --base-url.`);
   const body = { name: api.title.slice(0, 255), ...credentials, allowedOrigins: [api.origin] };
   const { id, name } = await client.api.post<Connection>("/connections", body);
-  const secret = Object.values(credentials.config).at(-1) ?? token;
-  const call = formatCall({ method: "POST", path: "/connections", body }, { [secret]: TOKEN_VARIABLE });
+  // A user name can be an API key.
+  const secrets = Object.entries(credentials.config).filter(([, value]) => value !== "");
+  const variables = Object.fromEntries(secrets.map(([field, value]) => [value, VARIABLES[field] ?? ""]));
+  const call = formatCall({ method: "POST", path: "/connections", body }, variables);
   const facts = { id, created: true };
   steps.done({ step: "connection", text: `${name} created, for ${api.origin} only`, facts }, call);
   return id;
 }
 
-/** Returns the credentials of a connection with this token. `undefined` if no kind that the API accepts consists of one token. */
-function findCredentials({ connection }: CalledApi, token: string): Credentials | undefined {
-  const kinds: readonly string[] = connection?.kinds ?? ["bearer"];
-  if (kinds.includes("bearer")) return { kind: "bearer", config: { token } };
-  if (!kinds.includes("basic")) return undefined;
-  const [username = "", ...password] = token.split(":");
-  return { kind: "basic", config: { username, password: password.join(":") } };
+const kindsOf = ({ connection }: CalledApi): readonly string[] => connection?.kinds ?? ["bearer"];
+
+const acceptsToken = (api: CalledApi): boolean =>
+  kindsOf(api).some((kind) => kind === "bearer" || kind === "basic");
+
+/** Names the forms of `--token` that the API accepts. */
+function nameToken(api: CalledApi): string {
+  const forms = kindsOf(api).flatMap((kind) =>
+    kind === "bearer" ? ["token"] : kind === "basic" ? ["user:password"] : [],
+  );
+  return forms.join(" or ");
+}
+
+/** Returns the credentials of a connection with this token. `undefined` if the API accepts no token of its form. */
+function findCredentials(api: CalledApi, token: string): Credentials | undefined {
+  const kinds = kindsOf(api);
+  const [, username, password] = /^([^:]*):(.*)$/s.exec(token) ?? [];
+  if (kinds.includes("basic") && username !== undefined && password !== undefined)
+    return { kind: "basic", config: { username, password } };
+  return kinds.includes("bearer") ? { kind: "bearer", config: { token } } : undefined;
 }

@@ -87,7 +87,9 @@ function planWebhook({ name = "webhook", type = [], typePath }: PlanOptions): Pl
   });
 }
 
-function planCloudEvents({ name = "cloudevents", type = ["com.example.created"] }: PlanOptions): Plan {
+function planCloudEvents({ name = "cloudevents", type = [] }: PlanOptions): Plan {
+  if (type.length === 0)
+    throw usageError("`inlet receive cloudevents` needs --type with the types of the events.");
   return toPlan({ uid: name, kind: "cloudevents", title: "CloudEvents", config: {}, events: define(type) });
 }
 

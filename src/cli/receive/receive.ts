@@ -105,6 +105,11 @@ async function awaitRegistration(client: Client, steps: Steps, app: App, { uid }
       );
       return;
     }
+    if (state === "suspended")
+      throw new CommandError(
+        "This gateway has another hooks URL than the registrations. `inlet registrations adopt` moves them to it.",
+      );
+    if (state === "none") throw new CommandError(`The channel ${uid} no longer asks for a registration.`);
     if (lastError !== null)
       throw new CommandError(
         `The provider has not registered the address: ${lastError.message}\nInlet keeps trying. \`inlet channels registration ${uid} --app ${app.uid}\` shows the state.`,
@@ -134,24 +139,32 @@ function tellSender({ output }: Client, { preset, channel }: Plan, { url, state 
   for (const line of lines) output.say(`  - ${line}`);
 }
 
+/** Sends a test event, or explains why not. @throws CommandError if it was skipped, but `once` waits for it */
 async function sendTest(
   client: Client,
   steps: Steps,
   app: App,
   channel: Channel,
-  { type, to, once }: ReceiveOptions,
+  { type, once }: ReceiveOptions,
   secret: string | undefined,
-): Promise<SentEvent> {
+): Promise<SentEvent | undefined> {
   const sent = await sendTestEvent(client, app, channel, { secret, type: type?.[0] });
+  if ("skipped" in sent) {
+    const { skipped } = sent;
+    steps.done({ step: "test", text: `skipped, because ${skipped}`, facts: { skipped } });
+    if (once)
+      throw new CommandError(
+        `No test event was sent, because ${skipped}. The channel is ready. Leave out --once to wait for the events of its sender.`,
+      );
+    return undefined;
+  }
   const how =
     sent.unsigned !== undefined
       ? `published without a signature, because ${sent.unsigned}`
-      : secret === undefined
-        ? "sent"
-        : "signed and sent";
-  // With `--once`, the event itself is the last step.
-  const facts = { signed: sent.unsigned === undefined, to, once };
-  steps.done({ step: "test", text: how, facts }, sent.command);
+      : sent.isSigned
+        ? "signed and sent"
+        : "sent";
+  steps.done({ step: "test", text: how, facts: { signed: sent.isSigned } }, sent.command);
   return sent;
 }
 

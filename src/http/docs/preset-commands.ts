@@ -42,7 +42,7 @@ events](command-line.md#receive-events)):
 \`\`\`
 ${lines.join("\n")}
 \`\`\`
-
+${describeToken(preset)}
 ## Set up ${title} with an agent
 
 Give this text to an agent that can run commands on your machine:
@@ -50,6 +50,16 @@ Give this text to an agent that can run commands on your machine:
 \`\`\`
 ${composePrompt(preset)}
 \`\`\``;
+}
+
+/** Describes the content of token.txt if the provider uses basic authentication. */
+function describeToken({ registrations, streams }: Preset): string {
+  const kinds: readonly string[] = [...registrations, ...streams].flatMap(
+    ({ connection }) => connection?.kinds ?? [],
+  );
+  if (!kinds.includes("basic")) return "";
+  const bearer = kinds.includes("bearer") ? ", or a bearer token" : "";
+  return `\nThe file token.txt contains \`user:password\`${bearer}.\n`;
 }
 
 function composePrompt(preset: Preset): string {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { secretText } from "./fields.ts";
+import { emptySecretText } from "./fields.ts";
 import type { ConnectionKind } from "./kind.ts";
 
 const configSchema = z.strictObject({
@@ -8,7 +8,7 @@ const configSchema = z.strictObject({
     .max(1_024)
     .regex(/^[^:\p{Cc}]*$/u, "must not contain colons or control characters")
     .meta({ example: "inlet" }),
-  password: secretText.meta({ example: "swordfish" }),
+  password: emptySecretText.meta({ example: "swordfish" }),
 });
 
 /** HTTP Basic authentication (RFC 7617), with user name and password encoded in UTF-8. */

@@ -9,6 +9,8 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Text that an HTTP header transports unchanged: visible ASCII characters, with spaces only between them. */
 const HEADER_TEXT = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/;
 export const NO_HEADER_TEXT = "must consist of visible ASCII characters, as required in headers";
+/** Secret that may be empty, such as the password of APIs that read the key from the user name. */
+export const emptySecretText = z.string().max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 export const secretText = z.string().min(1).max(MAX_SECRET_CHARS).meta({ writeOnly: true });
 
 export const secretHeaderText = secretText.regex(HEADER_TEXT, NO_HEADER_TEXT);

@@ -17,7 +17,10 @@ export function define(command: Command, context: CommandContext): void {
     .argument("<from>", "a provider such as stripe, or webhook, cloudevents, sse, poll")
     .argument("[args...]", "URL or provider for sse and poll; parameters such as owner=nodejs repo=node")
     .option("--name <name>", "name of the app, its blueprint and its channel", parseName)
-    .option("--type <type...>", "event types to publish, each on its own topic (default: all, as `received`)")
+    .option(
+      "--type <type...>",
+      "event types to publish, each on its own topic; required for cloudevents (default: all, as `received`)",
+    )
     .option("--type-path <path>", "path of the event type (default: $.type, or $event for sse)")
     .option("--secret <secret>", "secret of the webhooks: text, @file, or @- (default: INLET_SECRET)")
     .option("--token <token>", "token for the API of the provider or URL: text, @file, or @-")
