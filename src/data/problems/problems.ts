@@ -9,7 +9,7 @@ import {
 import { createId } from "../../lib/ids.ts";
 import type { Queryable, Trx } from "../database.ts";
 import type { Row, Tables } from "../tables.ts";
-import { renderProblem } from "./render-problem.ts";
+import { hasMute, renderProblem } from "./render-problem.ts";
 
 export interface Sighting {
   readonly kind: ProblemKind;
@@ -91,19 +91,22 @@ export function openProblem(
 }
 
 /** Finds the mute of the preceding problem of the same kind and subject, so that a recurring problem stays muted. */
-const findMute = (
+async function findMute(
   trx: Trx,
   { organizationId, kind, subject }: Sighting,
   nowMs: number,
-): Promise<Pick<Row<"problems">, "mutedUntil" | "mutedBy"> | undefined> =>
-  trx
+): Promise<Pick<Row<"problems">, "mutedUntil" | "mutedBy"> | undefined> {
+  // Older problems can have a mute that was ended in the preceding one.
+  const preceding = await trx
     .selectFrom("problems")
     .select(["mutedUntil", "mutedBy"])
     .where((eb) => eb.and({ organizationId, kind, subject }))
-    .where("mutedUntil", ">", new Date(nowMs))
     .orderBy("createdAt", "desc")
+    .orderBy("id", "desc")
     .limit(1)
     .executeTakeFirst();
+  return preceding && hasMute(preceding, nowMs) ? preceding : undefined;
+}
 
 export async function refreshProblems(
   db: Queryable,
@@ -160,7 +163,7 @@ async function recordEvent(
 ): Promise<void> {
   const { id, organizationId, kind } = row;
   const type = problemEventType(kind, change);
-  const data = JSON.stringify(renderProblem(row, nowMs));
+  const data = JSON.stringify(renderProblem(row, hasMute(row, nowMs)));
   await trx
     .insertInto("problemEvents")
     .values({ problemId: id, organizationId, type, data, createdAt: new Date(nowMs) })

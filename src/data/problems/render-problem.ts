@@ -22,16 +22,18 @@ export interface ProblemFacts {
   readonly resolvedAt: Date | null;
 }
 
-/** Whether an open problem is muted. A resolved problem is not. */
-export const isMuted = (
-  { state, mutedUntil }: Pick<ProblemFacts, "state" | "mutedUntil">,
-  nowMs: number,
-): boolean => state !== "resolved" && mutedUntil !== null && mutedUntil.getTime() > nowMs;
+/** Whether the time of the mute has not ended. Ignores the state of the problem. */
+export const hasMute = ({ mutedUntil }: Pick<ProblemFacts, "mutedUntil">, nowMs: number): boolean =>
+  mutedUntil !== null && mutedUntil.getTime() > nowMs;
 
-export function renderProblem({ about, ...problem }: ProblemFacts, nowMs: number) {
+/** Whether an open problem is muted. A resolved problem is not. */
+export const isMuted = (problem: Pick<ProblemFacts, "state" | "mutedUntil">, nowMs: number): boolean =>
+  problem.state !== "resolved" && hasMute(problem, nowMs);
+
+/** @param showsMute whether the result contains the mute. The event of a resolved problem does, so that its handlers can ignore it. */
+export function renderProblem({ about, ...problem }: ProblemFacts, showsMute: boolean) {
   const { app = null, channel = null, subscription = null, connection = null, blueprint = null } = about;
   const { id, organizationId, kind, state, severity, message, cure, figures, acknowledgedBy } = problem;
-  const muted = isMuted(problem, nowMs);
   return {
     id,
     organizationId,
@@ -50,8 +52,8 @@ export function renderProblem({ about, ...problem }: ProblemFacts, nowMs: number
     lastSeenAt: timeOf(problem.lastSeenAt),
     acknowledgedAt: problem.acknowledgedAt && timeOf(problem.acknowledgedAt),
     acknowledgedBy,
-    mutedUntil: muted && problem.mutedUntil ? timeOf(problem.mutedUntil) : null,
-    mutedBy: muted ? problem.mutedBy : null,
+    mutedUntil: showsMute && problem.mutedUntil ? timeOf(problem.mutedUntil) : null,
+    mutedBy: showsMute ? problem.mutedBy : null,
     note: problem.note,
     notedBy: problem.notedBy,
     resolvedAt: problem.resolvedAt && timeOf(problem.resolvedAt),

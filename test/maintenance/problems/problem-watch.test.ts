@@ -66,12 +66,18 @@ async function failing(caller: Pick<typeof spine.api.call, "get"> = spine.api.ca
   };
 }
 
-/** Returns the ids of all events on the topics of problems. */
-async function published(): Promise<readonly string[]> {
+/** Returns the fields of all events on the topics of problems. */
+async function publishedFields(): Promise<readonly Readonly<Record<string, string>>[]> {
   const topics = await spine.server.client.keys("events.*.problems.*ed");
   const entries = await Promise.all(topics.map((topic) => spine.server.client.xrange(topic, "-", "+")));
-  return entries.flat().map(([, fields]) => fields[fields.indexOf("id") + 1] ?? "");
+  return entries.flat().map(([, fields]) => {
+    const names = fields.filter((_, index) => index % 2 === 0);
+    return Object.fromEntries(names.map((name, index) => [name, fields[index * 2 + 1] ?? ""]));
+  });
 }
+
+/** Returns the ids of all events on the topics of problems. */
+const published = async (): Promise<readonly string[]> => (await publishedFields()).map(({ id = "" }) => id);
 
 const untold = () => spine.api.database.db.selectFrom("problemEvents").selectAll().execute();
 
@@ -291,6 +297,40 @@ describe("a muted problem", () => {
     expect(audit).toMatchObject([{ action: "mute", entityId: id }]);
   });
 
+  it("is not muted again if the mute of the preceding problem was ended", async () => {
+    const sighting = await failing();
+    const { message } = sighting;
+    const { call } = spine.api;
+    let seen = [sighting];
+    await using _ = startWatch(async () => seen);
+    const recur = async () => {
+      seen = [];
+      await until(async () => (await find(message)) === undefined);
+      seen = [sighting];
+      await until(async () => (await find(message)) !== undefined);
+      return find(message);
+    };
+    await until(async () => (await find(message)) !== undefined);
+    await call.post(`/problems/${(await find(message)).id}/mute`, { forSeconds: 3_600 });
+    const muted = await recur();
+    expect(muted.mutedUntil).not.toBeNull();
+    await call.post(`/problems/${muted.id}/unmute`);
+    expect(await recur()).toMatchObject({ mutedUntil: null, mutedBy: null });
+  });
+
+  it("has its mute in its event, also once it is resolved", async () => {
+    const sighting = await failing();
+    let seen = [sighting];
+    await using _ = startWatch(async () => seen);
+    await until(async () => (await find(sighting.message)) !== undefined);
+    const { id } = await find(sighting.message);
+    const { mutedUntil, mutedBy } = await spine.api.call.post(`/problems/${id}/mute`, { forSeconds: 3_600 });
+    seen = [];
+    await until(async () => (await published()).includes(`${id}.resolved`));
+    const [event] = (await publishedFields()).filter((fields) => fields.id === `${id}.resolved`);
+    expect(JSON.parse(event?.data ?? "")).toMatchObject({ id, state: "resolved", mutedUntil, mutedBy });
+  });
+
   it("can be unmuted, and has a note that others can read, but not those of other organizations", async () => {
     const sighting = await failing();
     await using _ = startWatch(async () => [sighting]);
@@ -305,6 +345,7 @@ describe("a muted problem", () => {
       note,
       notedBy: expect.stringMatching(/^acc_/),
     });
+    expect(await call.put(`/problems/${id}`, {})).toMatchObject({ note });
     expect(await call.put(`/problems/${id}`, { note: "  " })).toMatchObject({ note: null, notedBy: null });
     const audit = await call.get(`/audit?entity=problem&entityId=${id}`);
     expect(audit.map(({ action }: { action: string }) => action)).toEqual([

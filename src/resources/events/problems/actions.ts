@@ -118,11 +118,12 @@ export function problemActions({ db, clock }: Pick<Deps, "db" | "clock">): reado
           .trim()
           .max(MAX_NOTE_CHARS)
           .nullable()
+          .optional()
           .meta({ description: "The note. Null removes it.", example: "Ada asks the provider." }),
       }),
       handle: ({ caller, params, body }) =>
         change(caller, params.problemId, ({ note: before }) => {
-          const note = body.note || null;
+          const note = body.note === undefined ? before : body.note || null;
           if (note === before) return undefined;
           return {
             action: "update",

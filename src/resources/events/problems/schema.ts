@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ProblemFacts, renderProblem } from "../../../data/problems/render-problem.ts";
+import { isMuted, type ProblemFacts, renderProblem } from "../../../data/problems/render-problem.ts";
 import { PROBLEM_KINDS, PROBLEM_SEVERITIES, PROBLEM_STATES } from "../../../event/problem.ts";
 import { id, type Shown, timestamp } from "../../../http/fields.ts";
 
@@ -45,7 +45,7 @@ export const problemSchema = z
     acknowledgedBy: z.string().nullable().meta({ description: "Id of the account that acknowledged it." }),
     mutedUntil: timestamp.nullable().meta({
       description:
-        "End of the mute. Until then, the problem does not count as open, but stays listed. Null if the problem is not muted or is resolved.",
+        "End of the mute. Until then, the problem does not count as open, but stays listed. Null if the problem is not muted or is resolved. The event of a resolved problem still has it.",
     }),
     mutedBy: z.string().nullable().meta({ description: "Id of the account that muted it." }),
     note: z.string().nullable().meta({
@@ -62,4 +62,5 @@ export const problemSchema = z
   });
 export type Problem = Shown<z.output<typeof problemSchema>>;
 
-export const renderRow = (row: ProblemFacts, nowMs: number): Problem => renderProblem(row, nowMs);
+export const renderRow = (row: ProblemFacts, nowMs: number): Problem =>
+  renderProblem(row, isMuted(row, nowMs));
