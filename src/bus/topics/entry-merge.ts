@@ -64,7 +64,9 @@ export async function openNewest(
     return headAt(topic, ids, 0, ended);
   };
   const endOf = (topic: string): string => {
-    if (after === undefined) return range.to;
+    // The cursor of a list without this end can point to an entry after the end. Only milliseconds are compared, because an end contains all of them.
+    if (after === undefined || Number.parseInt(range.to, 10) < Number.parseInt(after.entryId, 10))
+      return range.to;
     return topic < after.topic ? after.entryId : `(${after.entryId}`;
   };
   const newest = await entries.listNewest(topics, endOf, range.from);

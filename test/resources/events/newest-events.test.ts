@@ -92,6 +92,15 @@ describe("the list of the events of all apps", () => {
       expect(await readPage(`?${query}`)).toEqual({ items: [], total: 0, next: null });
   });
 
+  it("stays within its time range if the cursor is of a list without one", async () => {
+    const [event] = (await readPage("?id=sent-4")).items;
+    const { next } = await readPage("?limit=1");
+    const to = new Date(Number.parseInt(event.entryId, 10)).toISOString();
+    const expected = await idsOf(`?to=${to}`);
+    expect(expected).not.toContain("sent-11");
+    expect(await idsOf(`?to=${to}&cursor=${next}`)).toEqual(expected);
+  });
+
   it("is empty for another organization, and rejects a caller without permission", async () => {
     const foreign = await spine.api.createForeignKey();
     for (const query of ["", `?appId=${apps[0].id}`, `?channel=${apps[0].channels[0].id}`])
