@@ -7,7 +7,7 @@ import { AppPicker, type PickedApp } from "./app-picker.tsx";
 import { apps, loadApp, selectApp, useAppId } from "./apps.tsx";
 import { Button } from "./button.tsx";
 import { Icon } from "./icons.tsx";
-import { problems } from "./problems.ts";
+import { problems, problemsFailure } from "./problems.ts";
 import { useShortcut } from "./shortcuts.tsx";
 
 /** Removes the parameters that name something in an app, such as its channel or the open row. */
@@ -74,13 +74,16 @@ export function AppSwitcherDialog() {
   return <AppPicker title="Switch app" onPick={pick} onClose={close} />;
 }
 
-/** Colored dot for the worst problem of an app. The problems are those of the navigation, so that it needs no request. */
+/**
+ * Colored dot for the worst problem of an app. The problems are those of the navigation, so that it needs no request. There is no dot
+ * while the problems are unknown, or if the list of them is incomplete and has none of the app.
+ */
 function AppDot({ appId }: { readonly appId: string | undefined }) {
-  const { rows = [] } = problems.value ?? {};
-  const own = rows.filter(({ app }) => app?.id === appId);
+  const known = problems.value;
+  if (known === undefined || problemsFailure.value !== undefined) return null;
+  const own = known.rows.filter(({ app }) => app?.id === appId);
+  if (own.length === 0) return known.isComplete ? <span class="dot ok" title="no problems" /> : null;
   const hasErrors = own.some(({ severity }) => severity === "error");
-  const tone = own.length === 0 ? "ok" : hasErrors ? "bad" : "warn";
-  const text =
-    own.length === 0 ? "no problems" : `${own.length} ${own.length === 1 ? "problem" : "problems"}`;
-  return <span class={`dot ${tone}`} title={text} />;
+  const title = `${own.length} ${own.length === 1 ? "problem" : "problems"}`;
+  return <span class={`dot ${hasErrors ? "bad" : "warn"}`} title={title} />;
 }

@@ -9,6 +9,8 @@ export type Problem = Schemas["Problem"];
 interface Known {
   /** Open problems first, then acknowledged problems. Within both, errors come before warnings, and older problems before newer ones. */
   readonly rows: readonly Problem[];
+  /** Whether `rows` contains all open and acknowledged problems. */
+  readonly isComplete: boolean;
   /** Number of open problems, without muted ones. */
   readonly total: number;
   readonly muted: readonly Problem[];
@@ -34,6 +36,7 @@ export async function loadProblems(signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return;
     problems.value = {
       rows: [...sortBySeverity(opened?.rows ?? []), ...sortBySeverity(acknowledged?.rows ?? [])],
+      isComplete: [opened, acknowledged].every((list) => list && list.rows.length >= list.total),
       total: opened?.total ?? 0,
       muted: sortBySeverity(muted?.rows ?? []),
     };

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
 import type { ListPage } from "../../api/client.ts";
+import { countSearched, PAGE_ROWS } from "./count-searched.ts";
 
 export interface Scan<Row> {
   readonly rows: readonly Row[];
@@ -13,7 +14,6 @@ export interface Scan<Row> {
   readonly continueSearch: (() => void) | undefined;
 }
 
-const PAGE_ROWS = 200;
 /** Number of searched or found rows after which the search pauses. The user can continue it. */
 const MAX_SEARCHED = 10_000;
 const MAX_FOUND = 500;
@@ -66,13 +66,13 @@ export function useScan<Row>(
         while (!signal.aborted && now.searched < maxSearched && now.rows.length < maxFound) {
           const { cursor } = now;
           const page = { limit: PAGE_ROWS, offset: now.searched, ...(cursor !== undefined && { cursor }) };
-          const { rows, total, next } = await latest.current.load(page, signal);
+          const read = await latest.current.load(page, signal);
           if (signal.aborted) return;
-          // The last page of a list with a cursor has no next one. The list can have become shorter in the meantime.
-          const isLast = cursor !== undefined && next === undefined;
-          const searched = isLast ? total : Math.min(total, now.searched + PAGE_ROWS);
-          now = { ...now, rows: [...now.rows, ...rows.filter(isFit)], searched, total, cursor: next };
-          if (searched >= total) break;
+          const { total, next } = read;
+          const rows = [...now.rows, ...read.rows.filter(isFit)];
+          const searched = countSearched(now.searched, read, cursor !== undefined);
+          now = { ...now, rows, searched, total, cursor: next };
+          if (isComplete(now)) break;
           setState(now);
         }
         if (!signal.aborted) setState({ ...now, isRunning: false });
@@ -83,6 +83,8 @@ export function useScan<Row>(
     }
   }, [...needs, runs]);
   const continueSearch = useCallback(() => setRuns((before) => before + 1), []);
-  const isComplete = state.total !== undefined && state.searched >= state.total;
-  return { ...state, continueSearch: state.isRunning || isComplete ? undefined : continueSearch };
+  return { ...state, continueSearch: state.isRunning || isComplete(state) ? undefined : continueSearch };
 }
+
+const isComplete = ({ searched, total, cursor }: State<unknown>): boolean =>
+  cursor === undefined && total !== undefined && searched >= total;

@@ -13,7 +13,10 @@ const PAGES: Readonly<Record<string, string>> = {
   retention: "limits",
 };
 
-/** Shows a text of the gateway. Names of settings between backticks become links to the documentation. */
+/**
+ * Shows a text of the gateway. Names of settings between backticks become links to the documentation. The text can quote a foreign
+ * server, so all of its parts are shown as untrusted text.
+ */
 export function SettingText({ children }: { readonly children: string }) {
   const parts = children.split(/`([^`]{1,100})`/);
   return (
@@ -21,7 +24,11 @@ export function SettingText({ children }: { readonly children: string }) {
       {parts.map((part, index) => {
         if (index % 2 === 0) return part !== "" && <UntrustedText key={index}>{part}</UntrustedText>;
         const page = /^INLET_|_URL$/.test(part) ? "settings" : PAGES[part];
-        const name = <code>{part}</code>;
+        const name = (
+          <code key={index}>
+            <UntrustedText>{part}</UntrustedText>
+          </code>
+        );
         return page === undefined ? (
           name
         ) : (
