@@ -94,6 +94,55 @@ it("the definitions editor shows what edited event definitions would do with rec
   expect(channel.events[0]).not.toHaveProperty("schema.required");
 });
 
+it("the definitions editor keeps a path that is turned off, and turns it on and off", async () => {
+  const app = await installApp(console.gateway, [
+    { uid: "hooks", kind: "webhook", config: { preset: "stripe" }, events: [] },
+  ]);
+  const path = `/apps/${app.id}/channels/hooks`;
+  const read = async () => (await console.gateway.api<{ events: object[] }>("GET", path)).events;
+  expect(await read()).toEqual([{ type: "received", typePath: null }]);
+  await using opened = await console.open(`${path}/definitions`);
+  const { page } = opened;
+  const typePath = page.getByRole("textbox", { name: "Type path" });
+  const off = page.getByRole("checkbox", { name: "Turn off Type path" });
+  const isSaved = (events: object[]) => expect.poll(read).toEqual(events);
+  await off.waitFor();
+  expect([await off.isChecked(), await typePath.isDisabled()]).toEqual([true, true]);
+  await page.getByLabel("Payload path").fill("$.data");
+  await page.getByRole("button", { name: "Save" }).click();
+  await isSaved([{ type: "received", typePath: null, payloadPath: "$.data" }]);
+  await off.uncheck();
+  await typePath.fill("$.type");
+  await page.getByRole("button", { name: "Save" }).click();
+  await isSaved([{ type: "received", payloadPath: "$.data", typePath: "$.type" }]);
+  await off.check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await isSaved([{ type: "received", payloadPath: "$.data", typePath: null }]);
+});
+
+it("a definition's form stays open when its error is fixed, and drops the errors of a failed save when it is edited", async () => {
+  const types = ["first", "second", "third", "fourth"];
+  const app = await installApp(console.gateway, [
+    { uid: "orders", kind: "webhook", events: types.map((type) => ({ type })) },
+  ]);
+  await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
+  const { page, complaints } = opened;
+  const form = page.locator(".definition-form").nth(1);
+  const error = form.locator(".field-error");
+  await form.locator("summary").first().click();
+  const idPath = form.getByLabel("Id path");
+  await idPath.fill("$.[");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").first().waitFor();
+  await error.waitFor();
+  await idPath.fill("$.id");
+  await error.waitFor({ state: "detached" });
+  expect(await form.getByText("invalid", { exact: true }).count()).toBe(0);
+  expect(await idPath.isVisible()).toBe(true);
+  // The browser logs the error responses of the save and of the preview.
+  complaints.splice(0, complaints.length, ...complaints.filter((one) => !/status of 400/.test(one)));
+});
+
 it("the definitions editor takes a path from a clicked field of a recorded delivery", async () => {
   const app = await installApp(console.gateway, [
     { uid: "orders", kind: "webhook", events: [{ type: "order", typePath: "$.kind" }] },
@@ -276,7 +325,7 @@ it("the setup views are accessible and fit the window, in both themes and two wi
     path: `/apps/${app.id}/channels/hooks/definitions`,
     ready: async (page) => {
       await page.getByLabel("Type path").waitFor();
-      await page.getByRole("button", { name: "pasted body" }).click();
+      await page.getByRole("button", { name: "Pasted body" }).click();
       await page.getByLabel("Body of a delivery").fill('{"type":"t","order":{"id":7,"lines":[{"price":1}]}}');
       await page.getByRole("button", { name: "price" }).waitFor();
     },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { appendStep, parseSimplePath, readFirst } from "../../src/console/kit/text/simple-path.ts";
+import { listFields } from "../../src/console/views/definitions/delivery-fields.ts";
 import { setPath } from "../../src/console/views/definitions/path-target.ts";
 
 describe("simple JSONPaths", () => {
@@ -41,5 +42,29 @@ describe("a picked path", () => {
       { type: "a", idPath: "$.id" },
     ]);
     expect(setPath([], { index: 0, field: "typePath" }, "$.t")).toEqual([{ typePath: "$.t" }]);
+  });
+});
+
+describe("the fields of a delivery", () => {
+  const headers = { "content-type": "application/json", event: "push", "last-event-id": "7" };
+  const pathsOf = (source: Parameters<typeof listFields>[1], body = '{"items":[{"id":1},{"id":2}]}') =>
+    listFields({ headers, body }, source).map(({ path }) => path);
+
+  it("include all headers of a webhook or poll, but only the event name and id of a stream", () => {
+    const itemsPath = "$.items[*]";
+    for (const kind of ["webhook", "polling"] as const)
+      expect(pathsOf({ kind, itemsPath })).toEqual([
+        "$.id",
+        "$headers['content-type']",
+        "$headers.event",
+        "$headers['last-event-id']",
+      ]);
+    expect(pathsOf({ kind: "sse", itemsPath })).toEqual(["$.id", "$event", "$lastEventId"]);
+  });
+
+  it("are those of the first item, which only a path into the body can select", () => {
+    expect(pathsOf({ kind: "sse", itemsPath: "$body.items[1]" })).toContain("$.id");
+    expect(pathsOf({ kind: "sse", itemsPath: "$headers.items" })).toEqual(["$event", "$lastEventId"]);
+    expect(pathsOf({ kind: "sse", itemsPath: undefined }, "text")).toEqual(["$event", "$lastEventId"]);
   });
 });

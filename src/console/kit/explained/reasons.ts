@@ -22,8 +22,8 @@ const REASONS: Readonly<Record<string, ReasonDescription>> = {
     suggestedAction: "Fix the payloadPath, then redrive.",
   },
   filter_failed: {
-    description: "The `when` of a definition could not be evaluated, so the item was not ignored.",
-    suggestedAction: "Simplify the `when`, check the preview, then redrive.",
+    description: "The when of a definition could not be evaluated, so the item was not ignored.",
+    suggestedAction: "Simplify the when, check the preview, then redrive.",
   },
   schema_mismatch: {
     description: "The data does not match the schema of its definition.",

@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
+import { FieldHelp } from "./help.tsx";
 import { formatLabel } from "./labels.ts";
 import type { Field, Resolve, Schema } from "./schema.ts";
 
@@ -10,6 +11,8 @@ export interface Context {
   readonly choices: Choices;
   /** Paths of optional fields that are shown first. */
   readonly first: readonly string[];
+  /** Paths of text fields that can be turned off. Their value is then `null`. */
+  readonly nullable: readonly string[];
   /** Whether the form changes an existing entity. No field is required then. */
   readonly isChange: boolean;
 }
@@ -45,6 +48,8 @@ export type FieldProps<K extends Field["is"]> = InputProps & { readonly field: E
 
 interface LabeledFieldProps extends InputProps {
   readonly field: Field;
+  /** Shown below the input. */
+  readonly below?: preact.ComponentChild;
   /** Renders the input element with the attributes that connect it to its label, help and errors. */
   readonly children: (attributes: {
     readonly id: string;
@@ -54,7 +59,7 @@ interface LabeledFieldProps extends InputProps {
   }) => preact.ComponentChild;
 }
 
-function LabeledField({ name, isRequired, path, context, field, children }: LabeledFieldProps) {
+function LabeledField({ name, isRequired, path, context, field, below, children }: LabeledFieldProps) {
   const id = useId();
   const errors = context.details.filter((one) => one.path === path);
   return (
@@ -69,13 +74,14 @@ function LabeledField({ name, isRequired, path, context, field, children }: Labe
         "aria-invalid": errors.length > 0,
         "data-path": path,
       })}
+      {below}
       <div id={`${id}-help`}>
         {errors.map(({ message }) => (
           <p key={message} class="field-error">
             {message}
           </p>
         ))}
-        {field.description !== undefined && <p class="field-help">{field.description}</p>}
+        <FieldHelp>{field.description}</FieldHelp>
       </div>
     </div>
   );
@@ -87,12 +93,14 @@ export function TextInput(props: FieldProps<"text">) {
   const set = (text: string): void => onChange(text === "" ? undefined : text);
   const fallback = typeof field.fallback === "string" ? field.fallback : "";
   const hint = fallback || (field.isTime ? "2030-01-31T09:30:00Z" : (field.example ?? ""));
+  const isOff = value === null && props.context.nullable.includes(props.path);
   return (
-    <LabeledField {...props}>
+    <LabeledField {...props} below={<TurnOff {...props} isOff={isOff} />}>
       {(attributes) => {
         const all = {
           ...attributes,
           required: isRequired && !props.context.isChange,
+          disabled: isOff,
           spellcheck: false,
           value: shown,
           onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
@@ -112,9 +120,27 @@ export function TextInput(props: FieldProps<"text">) {
           );
         if (field.isSecret) return <input type="password" autoComplete="new-password" {...all} />;
         if (field.isLong) return <textarea {...all} />;
-        return <input type="text" autoComplete="off" placeholder={hint} {...all} />;
+        return <input type="text" autoComplete="off" placeholder={isOff ? "turned off" : hint} {...all} />;
       }}
     </LabeledField>
+  );
+}
+
+/** Checkbox of a field that can be turned off. Without it, an empty field has the default of the API. */
+function TurnOff({ isOff, ...props }: InputProps & { readonly field: Field; readonly isOff: boolean }) {
+  const { name, path, context, field, onChange } = props;
+  if (!context.nullable.includes(path)) return null;
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={isOff}
+        onChange={(event) => onChange(event.currentTarget.checked ? null : undefined)}
+      />
+      <span>
+        Turn off<span class="sr-only"> {field.title ?? formatLabel(name)}</span>
+      </span>
+    </label>
   );
 }
 
@@ -161,7 +187,7 @@ export function FlagInput(props: FieldProps<"flag">) {
             {message}
           </p>
         ))}
-        {field.description !== undefined && <p class="field-help">{field.description}</p>}
+        <FieldHelp>{field.description}</FieldHelp>
       </div>
     </div>
   );

@@ -1,6 +1,8 @@
 import { useId, useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
 import { Button } from "../layout/button.tsx";
+import { ErrorFold } from "./error-fold.tsx";
+import { FieldHelp } from "./help.tsx";
 import {
   ChoiceInput,
   type Choices,
@@ -29,6 +31,7 @@ interface Props {
   readonly without?: readonly string[];
   readonly choices?: Choices;
   readonly first?: readonly string[];
+  readonly nullable?: readonly string[];
   readonly isChange?: boolean;
 }
 
@@ -44,9 +47,10 @@ export function SchemaForm({
   without = [],
   choices = {},
   first = [],
+  nullable = [],
   isChange = false,
 }: Props) {
-  const context: Context = { resolve, details, without, choices, first, isChange };
+  const context: Context = { resolve, details, without, choices, first, nullable, isChange };
   return (
     <div class="stack">
       <FieldInput
@@ -118,7 +122,7 @@ function Group({
   return (
     <fieldset class="group">
       <legend>{field.title ?? formatLabel(name)}</legend>
-      {field.description !== undefined && <p class="field-help">{field.description}</p>}
+      <FieldHelp>{field.description}</FieldHelp>
       {errors.map(({ message }) => (
         <p key={message} class="field-error">
           {message}
@@ -171,12 +175,13 @@ function Properties(props: InputProps & { readonly field: Pick<ObjectField, "pro
     <>
       {inputs(shown.filter(isFirst))}
       {others.length > 0 && (
-        <details class="more" open={hasError}>
-          <summary>
-            {others.length} more {others.length === 1 ? "setting" : "settings"}
-          </summary>
+        <ErrorFold
+          class="more"
+          summary={`${others.length} more ${others.length === 1 ? "setting" : "settings"}`}
+          hasError={hasError}
+        >
           <div class="stack">{inputs(others)}</div>
-        </details>
+        </ErrorFold>
       )}
     </>
   );
@@ -339,9 +344,7 @@ function Chosen({
   if (field.is !== "object") return null;
   return (
     <>
-      {field.description !== undefined && field.description !== shownDescription && (
-        <p class="field-help">{field.description}</p>
-      )}
+      {field.description !== shownDescription && <FieldHelp>{field.description}</FieldHelp>}
       <Properties {...props} isRequired field={field} />
     </>
   );

@@ -2,7 +2,8 @@ import type { ErrorDetail } from "../../api/api-error.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { bodySchema } from "../../kit/form/document.ts";
-import { parseField, type Resolve, type Schema } from "../../kit/form/schema.ts";
+import { ErrorFold } from "../../kit/form/error-fold.tsx";
+import { isRecord, parseField, type Resolve, type Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
@@ -15,6 +16,8 @@ interface Props {
   readonly details: readonly ErrorDetail[];
   /** Number that changes when `events` are changed outside of the form. */
   readonly version: number;
+  /** Whether the channel has a preset, whose paths a definition can turn off. */
+  readonly hasPreset: boolean;
   readonly onChange: (events: readonly unknown[]) => void;
   /** Called when a path gets the focus. */
   readonly onTarget: (target: PathTarget) => void;
@@ -44,23 +47,30 @@ async function loadDefinitionSchema(): Promise<DefinitionSchema> {
 /** Settings that are shown without expanding the others. */
 const FIRST = ["type", "typePath", "idPath", "payloadPath", "when"];
 
-function Forms({ events, details, version, onChange, onTarget, schema, resolve }: Props & DefinitionSchema) {
+/** Settings that `null` turns off, so that the preset's path is not used. */
+const NULLABLE = ["typePath", "idPath"];
+
+function Forms(props: Props & DefinitionSchema) {
+  const { events, details, version, hasPreset, onChange, onTarget, schema, resolve } = props;
   return (
     <div class="stack">
       {events.map((definition, index) => {
         const own = ofDefinition(details, index);
         return (
-          <details
+          <ErrorFold
             key={`${version}/${index}`}
             class="definition-form"
-            open={events.length <= 3 || own.length > 0}
+            summary={
+              <>
+                <strong>
+                  <UntrustedText max={255}>{typeOf(definition) || "new definition"}</UntrustedText>
+                </strong>
+                {own.length > 0 && <Badge tone="bad">invalid</Badge>}
+              </>
+            }
+            hasError={own.length > 0}
+            isOpen={events.length <= 3}
           >
-            <summary>
-              <strong>
-                <UntrustedText max={255}>{typeOf(definition) || "new definition"}</UntrustedText>
-              </strong>
-              {own.length > 0 && <Badge tone="bad">invalid</Badge>}
-            </summary>
             <div
               class="stack"
               onFocusIn={({ target }) => {
@@ -75,6 +85,7 @@ function Forms({ events, details, version, onChange, onTarget, schema, resolve }
                 resolve={resolve}
                 value={definition}
                 first={FIRST}
+                nullable={NULLABLE.filter((name) => hasPreset || isOff(definition, name))}
                 details={own}
                 onChange={(changed) => onChange(events.with(index, changed))}
               />
@@ -82,7 +93,7 @@ function Forms({ events, details, version, onChange, onTarget, schema, resolve }
                 <Button onClick={() => onChange(events.toSpliced(index, 1))}>Remove this definition</Button>
               </div>
             </div>
-          </details>
+          </ErrorFold>
         );
       })}
       <div>
@@ -100,7 +111,7 @@ function ofDefinition(details: readonly ErrorDetail[], index: number): readonly 
     .map(({ path, message }) => ({ path: path.slice(start.length + 1), message }));
 }
 
-const typeOf = (definition: unknown): string =>
-  typeof definition === "object" && definition !== null && "type" in definition
-    ? String(definition.type)
-    : "";
+const isOff = (definition: unknown, name: string): boolean =>
+  isRecord(definition) && definition[name] === null;
+
+const typeOf = (definition: unknown): string => (isRecord(definition) ? String(definition.type ?? "") : "");

@@ -31,7 +31,13 @@ export default function Definitions({ appId, channelUid }: Props) {
     <Page
       title={`Definitions of ${channelUid}`}
       crumbs={[{ title: "Channels", href: `/console/apps/${appId}/channels?channel=${channelUid}` }]}
-      lead="Definitions select the parts of a delivery that become events: typePath selects which definition, when decides whether, and schema checks the data. Changes apply when you save."
+      lead={
+        <>
+          Definitions select the parts of a delivery that become events. A definition applies if the value at
+          its <code>typePath</code> is its type. <code>when</code> filters items, and <code>schema</code>{" "}
+          checks the data. Changes apply when you save.
+        </>
+      }
     >
       <WhenLoaded loaded={loaded}>
         {({ entity: channel, etag }) => (
@@ -53,7 +59,7 @@ const MODES = ["Form", "JSON"] as const;
 
 function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const { route } = useLocation();
-  const [before] = useState(() => JSON.stringify(channel.events.map(withoutEmpty), null, 2));
+  const [before] = useState(() => JSON.stringify(channel.events, null, 2));
   const [text, setText] = useState(before);
   const [mode, setMode] = useState<(typeof MODES)[number]>("Form");
   // The editor and JSON fields of the form ignore later changes of their text, so a change from outside opens new ones.
@@ -65,7 +71,9 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const headers = etag === undefined ? {} : { "if-match": etag };
   const call = { method: "PUT", path, body: { events }, headers };
+  const [sent, setSent] = useState<string>();
   const save = useAction(async () => {
+    setSent(text);
     await send<Schemas["Channel"]>(call.method, call.path, call);
     toast("Saved. All workers use the change within two seconds.");
     onSaved();
@@ -91,7 +99,9 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   };
   const onClose = (): void => setDialog(undefined);
   const dialogProps = { appId, channelUid: channel.uid, onApply: apply, onClose };
-  const details = save.error?.details ?? previewErrors;
+  // An error of the API is about the definitions that were sent, so it ends when they are edited.
+  const failure = text === sent ? save.error : undefined;
+  const details = failure && failure.details.length > 0 ? failure.details : previewErrors;
   const editorDetails = useMemo(() => ofEditor(details), [details]);
   return (
     <div class="definitions">
@@ -114,6 +124,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
             events={events}
             details={details}
             version={applied.count}
+            hasPreset={typeof Reflect.get(channel.config, "preset") === "string"}
             onChange={changeForm}
             onTarget={setTarget}
           />
@@ -127,9 +138,9 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
           />
         )}
         {events === undefined && <p class="field-error">must be a JSON array of definitions</p>}
-        {save.error && <ErrorNote error={save.error} />}
+        {failure && <ErrorNote error={failure} />}
         {hasPermission("apps.write") && (
-          <div class="row wrap">
+          <div class="row wrap save-bar">
             <Button
               look="primary"
               disabled={events === undefined || text === before || save.isRunning}
@@ -144,9 +155,9 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
               <Button onClick={() => setDialog("infer")}>Create schema from events</Button>
             )}
             <Button onClick={() => setDialog("versions")}>Schema versions</Button>
-            <ApiCall call={call} />
           </div>
         )}
+        <ApiCall call={call} />
       </section>
       {dialog === "infer" && <InferDialog {...dialogProps} />}
       {dialog === "versions" && <VersionsDialog {...dialogProps} />}
@@ -175,7 +186,3 @@ const ofEditor = (details: readonly ErrorDetail[]): readonly ErrorDetail[] =>
   details
     .filter(({ path }) => path.startsWith("events"))
     .map(({ path, message }) => ({ path: path.slice("events".length), message }));
-
-/** Removes unset fields from a definition, so that the editor only shows fields with a value. */
-const withoutEmpty = (definition: object): object =>
-  Object.fromEntries(Object.entries(definition).filter(([, value]) => value !== null && value !== undefined));

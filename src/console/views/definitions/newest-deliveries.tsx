@@ -8,7 +8,7 @@ import { Badge } from "../../kit/layout/page.tsx";
 import { decodeBase64 } from "../../kit/text/base64.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
-import type { Pickable } from "./path-picker.tsx";
+import type { Pickable } from "./delivery-fields.ts";
 import { type PreviewProps, useTried } from "./use-tried.ts";
 
 type Preview = Schemas["DeliveriesPreview"];

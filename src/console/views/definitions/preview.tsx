@@ -25,12 +25,12 @@ interface Props {
   readonly onErrors: (errors: readonly ErrorDetail[]) => void;
 }
 
-const SOURCES = ["newest deliveries", "provider's sample", "pasted body"] as const;
+const SOURCES = ["Newest deliveries", "Provider's sample", "Pasted body"] as const;
 type Source = (typeof SOURCES)[number];
 
 /** Shows what event definitions produce from the newest deliveries, the provider's sample or a pasted body. */
 export function TryOn({ appId, channel, events, target, onTarget, onPick, onErrors }: Props) {
-  const [source, setSource] = useState<Source>("newest deliveries");
+  const [source, setSource] = useState<Source>("Newest deliveries");
   const [pasted, setPasted] = useState("");
   const preset = hasPermission("presets.read") ? textOf(channel.config, "preset") : undefined;
   const loaded = useLoad(
@@ -38,8 +38,9 @@ export function TryOn({ appId, channel, events, target, onTarget, onPick, onErro
       preset === undefined ? undefined : api.get("/presets/{name}", { path: { name: preset }, signal }),
     [preset],
   );
-  const given = source === "pasted body" ? { headers: {}, body: pasted } : loaded.data?.sample;
+  const given = source === "Pasted body" ? { headers: {}, body: pasted } : loaded.data?.sample;
   const picking = {
+    kind: channel.kind,
     itemsPath: textOf(channel.config, "itemsPath") ?? loaded.data?.itemsPath ?? undefined,
     target,
     onTarget: (field: PathField) => onTarget({ ...target, field }),
@@ -48,7 +49,7 @@ export function TryOn({ appId, channel, events, target, onTarget, onPick, onErro
   const shared = { appId, channelUid: channel.uid, events, onErrors };
   // CloudEvents have fixed places.
   const hasPaths = channel.kind !== "cloudevents";
-  const shown = SOURCES.filter((one) => one !== "provider's sample" || preset !== undefined);
+  const shown = SOURCES.filter((one) => one !== "Provider's sample" || preset !== undefined);
   return (
     <section class="stack" aria-label="Preview">
       <div class="segments" role="group" aria-label="Preview input">
@@ -58,7 +59,7 @@ export function TryOn({ appId, channel, events, target, onTarget, onPick, onErro
           </button>
         ))}
       </div>
-      {source === "pasted body" && (
+      {source === "Pasted body" && (
         <label class="field">
           <span class="field-name">Body of a delivery</span>
           <textarea
@@ -69,7 +70,7 @@ export function TryOn({ appId, channel, events, target, onTarget, onPick, onErro
           />
         </label>
       )}
-      {source === "newest deliveries" ? (
+      {source === "Newest deliveries" ? (
         <NewestDeliveries
           {...shared}
           fieldsOf={(delivery) => hasPaths && <PathPicker {...picking} delivery={delivery} />}

@@ -8,7 +8,7 @@ export const STATUSES: Readonly<Record<Status, { readonly tone: Tone; readonly w
   published: { tone: "ok", words: "Every item was published as an event." },
   recovered: { tone: "warn", words: "The channel missed this delivery. A poll found its events." },
   duplicate: { tone: "plain", words: "Its events were already published, so no event was written again." },
-  ignored: { tone: "plain", words: "No item was published, because of the `when` of the definitions." },
+  ignored: { tone: "plain", words: "No item was published, because of the when of the definitions." },
   quarantined: {
     tone: "warn",
     words: "At least one item could not become an event and is in quarantine.",
