@@ -1,4 +1,3 @@
-import type { Schemas } from "../../api/client.ts";
 import { appendStep, parseSimplePath, readFirst } from "../../kit/text/simple-path.ts";
 
 /** A delivery whose fields can be picked. */
@@ -16,7 +15,8 @@ export interface FieldRow {
 }
 
 interface Source {
-  readonly kind: Schemas["Channel"]["kind"];
+  /** Kind of the channel. */
+  readonly kind: string;
   /** Path to the items of a delivery. `undefined` if the delivery is a single item. */
   readonly itemsPath: string | undefined;
 }
