@@ -248,6 +248,7 @@ describe("inlet receive", () => {
   it("forwards the events to a local server", async () => {
     await using local = await startHandlerServer();
     const steps = await receiveOnce("webhook", "--name", "forwarded", "--to", local.urlOf("/hook"));
+    expect(namesOf(steps)).toEqual(["gateway", "blueprint", "app", "address", "test", "event"]);
     expect(steps.at(-1)).toMatchObject({ step: "event", forwarded: { status: 200 } });
     expect(local.at("/hook").map(({ headers }) => headers["ce-id"])).toEqual([steps.at(-1)?.eventId]);
   });

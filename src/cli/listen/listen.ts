@@ -133,7 +133,8 @@ export async function listen({ api, output, io }: Client, options: ListenOptions
         recent.set(++count, event);
         recent.delete(count - KEPT);
         state.save(position);
-        show(count, event, forwarded, false);
+        // In JSON, the caller prints one object for the event instead.
+        if (options.onForwarded === undefined || !output.isJson) show(count, event, forwarded, false);
         options.onForwarded?.(event, forwarded);
         continue;
       }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Channel } from "../../channels/entity.ts";
+import { parseExactly } from "../../event/exact-json.ts";
 import type { SourceEntity } from "../../resources/apps/sources/schema.ts";
 import { formatPath } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
@@ -22,6 +23,8 @@ export interface FollowedChannel {
   /** URL of a local server that gets the events. */
   readonly to: string | undefined;
   readonly signal: AbortSignal;
+  /** Called when a source keeps failing before its first event. */
+  readonly onFailing: (message: string) => void;
 }
 
 /** Event that was shown, or that the local server has received. */
@@ -30,7 +33,7 @@ export type OnEvent = (
   forwarded: Forwarded | undefined,
 ) => void;
 
-/** More events than that cannot have the same time as the newest one, except those of a batch. */
+/** At most this many events of the newest millisecond are recognized as already shown. */
 const KNOWN = 200;
 /** Entry ids have the time of Redis, and channels have the time of the gateway. */
 const MAX_CLOCK_SKEW_MS = 60_000;
@@ -86,7 +89,7 @@ export async function followChannel(
     });
     for await (const { event } of steps) {
       if (event === undefined) continue;
-      const parsed = JSON.parse(event) as ApiEvent;
+      const parsed = parseExactly(event) as ApiEvent;
       if (channelOf(parsed.topic) !== channel.uid || position.known.has(keyOf(parsed))) continue;
       output.say(formatEventLine(parsed, output));
       whenShown(parsed, undefined);
@@ -122,18 +125,19 @@ async function forwardAll(
 /** Reports the errors of a source until its first event. */
 async function watchSource(
   { api, output }: Client,
-  { app, channel, signal }: FollowedChannel,
+  { app, channel, signal, onFailing }: FollowedChannel,
   shown: AbortSignal,
 ): Promise<void> {
   const path = formatPath("apps", app.id, "channels", channel.uid, "source");
   const ending = AbortSignal.any([signal, shown]);
-  let told = "";
+  let lastReported = "";
   while (!ending.aborted) {
     const source = await api.get<SourceEntity>(path).catch(() => undefined);
     const message = source?.lastError?.message ?? "";
-    if (message !== "" && message !== told && !ending.aborted)
+    if (message !== "" && message !== lastReported && !ending.aborted)
       output.note(`The source fails, and Inlet retries: ${message}`, "yellow");
-    told = message;
+    lastReported = message;
+    if (source?.health === "failing" && !ending.aborted) onFailing(message);
     await delay(SOURCE_CHECK_MS, undefined, { signal: ending }).catch(() => {});
   }
 }

@@ -184,7 +184,13 @@ async function show(client: Client, steps: Steps, shown: Shown, options: Receive
   const isLast = (id: string): boolean => once && (sent?.id === undefined || sent.id === id);
   if (!once) output.note("Events of this channel, until you press Ctrl-C:");
   const signal = AbortSignal.any([io.signal, doneOnce.signal]);
-  await followChannel(client, { app, channel, position, to, signal }, (event, forwarded) => {
+  let failure: string | undefined;
+  const onFailing = (message: string): void => {
+    if (!once) return;
+    failure = message;
+    doneOnce.abort();
+  };
+  await followChannel(client, { app, channel, position, to, signal, onFailing }, (event, forwarded) => {
     const { id, type, topic, entryId, data } = event;
     const facts = { eventId: id, topic, type, entryId, ...(forwarded ? { forwarded } : { data }) };
     if (output.isJson || isLast(id)) {
@@ -193,6 +199,10 @@ async function show(client: Client, steps: Steps, shown: Shown, options: Receive
     }
     if (isLast(id)) doneOnce.abort();
   });
+  if (failure !== undefined)
+    throw new CommandError(
+      `The source keeps failing, so no event arrived: ${failure}\n\`inlet sources polls ${channel.uid} --app ${app.uid}\` shows its last requests.`,
+    );
 }
 
 /** Explains what stays after the command has ended. */

@@ -60,6 +60,7 @@ export async function sendTestEvent(
     throw new CommandError(
       `The test event waits in quarantine: ${failed.reason}. \`inlet quarantine get ${failed.id} --app ${app.uid}\` shows why.`,
     );
+  if (outcome?.ignored) return { skipped: "`when` of the definitions excludes it" };
   return {
     id: outcome?.events?.[0]?.id,
     command: formatSend(app, channel, options, secret),
