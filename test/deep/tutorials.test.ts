@@ -32,7 +32,7 @@ it("the commands of the GitHub tutorial register a webhook, read a push, and rem
   expect(github.hooks()).toHaveLength(1);
   const [sent] = await github.deliver({ ref: "refs/heads/tutorial" }, "push");
   expect(sent?.status).toBe(200);
-  expectInOrder(await run(read), ["refs/heads/main", "refs/heads/tutorial", '"state":"active"']);
+  expectInOrder(await run(read), ["refs/heads/tutorial", "refs/heads/main", '"state":"active"']);
   await run(remove);
   await until(() => github.hooks().length === 0);
 });
