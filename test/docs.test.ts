@@ -173,7 +173,7 @@ describe("the documentation", () => {
 
   it("has the current version at the top of the changelog, with older versions below", () => {
     const { version } = JSON.parse(read("package.json"));
-    const versions = [...read("src/docs/changelog.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name);
+    const versions = [...read("src/docs/changelog.md").matchAll(/^## (\S+)/gm)].map(([, name = ""]) => name);
     const [newest, ...released] = versions[0] === "Unreleased" ? versions.slice(1) : versions;
     expect(newest).toBe(version);
     const ranked = [newest ?? "", ...released].toSorted((a, b) =>
