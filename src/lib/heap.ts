@@ -16,7 +16,7 @@ export function endPretenuring(): void {
 }
 
 /**
- * Collects all garbage and gives free memory back to the operating system. Blocks for about 150 ms, so call this function before the
+ * Collects all garbage and gives free memory back to the operating system. Blocks for about 200 ms, so call this function before the
  * gateway is ready.
  *
  * Loading the modules grows the young generation to its maximum. V8 shrinks it only in a collection of the last resort. Measured: the

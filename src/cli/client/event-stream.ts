@@ -149,6 +149,7 @@ async function* readStream(
 /** Returns the stream position before all events at or after a time in ms since 1970. */
 export const positionOf = (atMs: number): string => String(Math.max(0, Math.floor(atMs)));
 
-/** Returns the uid of the channel, which is the seventh part of a topic name. */
+/** Returns the id of the app, which is the sixth part of a topic name. */
 export const appOf = (topic: string): string => topic.split(".", 6)[5] ?? "";
+/** Returns the uid of the channel, which is the seventh part of a topic name. */
 export const channelOf = (topic: string): string => topic.split(".", 7)[6] ?? "";

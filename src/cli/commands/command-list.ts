@@ -47,7 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     get: ["Show the entity, delivery or event with an id", () => import("./session/get.ts")],
     problems: [
-      "List, acknowledge, mute problems of channels, handlers and subscriptions",
+      "List, acknowledge and mute problems of channels, handlers and subscriptions",
       () => import("./resources/problems.ts"),
     ],
     audit: ["Show who changed what", () => import("./session/audit.ts")],

@@ -39,7 +39,7 @@ export interface Library {
 }
 
 const FOLDER = new URL("../../docs/", import.meta.url);
-/** The kind of a page, which only its authors and tests read. The start page groups the pages by kind. */
+/** Matches the front matter, which names the kind of a page. Readers do not see it. */
 const FRONT_MATTER = /^---\n[\s\S]*?\n---\n+/;
 const MAX_HITS = 30;
 const EXCERPT_CHARS = 240;
