@@ -236,9 +236,13 @@ describe("the console", () => {
 
   it("shows the exact time in the user's time zone and in UTC in the tooltip", async () => {
     await using opened = await console.open("/audit", { timeZone: "Pacific/Auckland" });
-    const time = opened.page.locator("time").first();
-    const utc = new Date((await time.getAttribute("datetime")) ?? "");
-    const [local, exact] = ((await time.getAttribute("title")) ?? "").split("\n");
+    // Reads both attributes at once, because a live list can insert a row above this one.
+    const { moment, title } = await opened.page
+      .locator("time")
+      .first()
+      .evaluate((time) => ({ moment: time.getAttribute("datetime"), title: time.getAttribute("title") }));
+    const utc = new Date(moment ?? "");
+    const [local, exact] = (title ?? "").split("\n");
     expect(exact).toBe(utc.toISOString());
     const hour = new Intl.DateTimeFormat("en-US", {
       hour: "2-digit",
