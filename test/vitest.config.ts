@@ -1,12 +1,16 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LONG_FILES } from "./support/long-files.ts";
 import { LongestFirst } from "./support/longest-first.ts";
 
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.test.ts"],
-    exclude: ["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**", "test/deep/**"],
+    exclude: [
+      ...["test/faults/**", "test/bench/**", "test/cluster/**", "test/browser/**", "test/deep/**"],
+      ...LONG_FILES,
+    ],
     globalSetup: ["test/support/servers.ts"],
     setupFiles: ["test/support/compile-cache.ts", "test/support/leftovers.ts"],
     pool: "forks",

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { LONG_FILES } from "./support/long-files.ts";
 import base from "./vitest.config.ts";
 
 const { test } = base;
@@ -15,7 +16,7 @@ const alsoDeep = globSync("test/**/*.test.ts", { cwd: root, exclude: test?.exclu
 export default defineConfig({
   test: {
     ...test,
-    include: ["test/deep/**/*.test.ts", ...alsoDeep],
+    include: ["test/deep/**/*.test.ts", ...LONG_FILES, ...alsoDeep],
     exclude: [],
     env: { INLET_TEST_DEEP: "1" },
     testTimeout: 1_800_000,

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { filesOf } from "./files-of.ts";
 
 /**
  * Test files below `test/` that keep a core busy, the longest first. A long file started last would run alone at the end.
@@ -55,16 +54,6 @@ const WAITING = filesOf(`
   cli/program
   cli/listen
 `);
-
-function filesOf(names: string): readonly string[] {
-  const files = names
-    .trim()
-    .split(/\s+/)
-    .map((name) => join(import.meta.dirname, "..", `${name}.test.ts`));
-  const gone = files.filter((file) => !existsSync(file));
-  if (gone.length > 0) throw new Error(`the order names files that do not exist: ${gone.join(", ")}`);
-  return files;
-}
 
 /**
  * Runs the longest files first, so that all workers finish at about the same time.
