@@ -19,10 +19,12 @@ it("the console creates a channel for a provider, sets its secret, and publishes
   const { page } = opened;
   await page.getByLabel("Sender").fill("strip");
   await page.getByRole("button", { name: "Stripe", exact: true }).click();
-  expect(await page.getByLabel("Event types, one per line").inputValue()).toBe("charge.succeeded");
+  await expect.poll(() => page.getByLabel("Event types, one per line").inputValue()).toBe("charge.succeeded");
   await page.getByRole("button", { name: "Create the channel" }).click();
   await page.getByText("needs secret").waitFor();
-  expect(await page.getByRole("figure", { name: "address" }).textContent()).toContain("/hooks/ch_");
+  await expect
+    .poll(() => page.getByRole("figure", { name: "address" }).textContent())
+    .toContain("/hooks/ch_");
   await page.getByLabel("Signing secret").fill("whsec_0123456789");
   await page.getByRole("button", { name: "Set the secret" }).click();
   await page.getByText("ready", { exact: true }).waitFor();
@@ -137,8 +139,8 @@ it("a definition's form stays open when its error is fixed, and drops the errors
   await error.waitFor();
   await idPath.fill("$.id");
   await error.waitFor({ state: "detached" });
-  expect(await form.getByText("invalid", { exact: true }).count()).toBe(0);
-  expect(await idPath.isVisible()).toBe(true);
+  await expect.poll(() => form.getByText("invalid", { exact: true }).count()).toBe(0);
+  await expect.poll(() => idPath.isVisible()).toBe(true);
   // The browser logs the error responses of the save and of the preview.
   complaints.splice(0, complaints.length, ...complaints.filter((one) => !/status of 400/.test(one)));
 });
@@ -158,11 +160,11 @@ it("the definitions editor takes a path from a clicked field of a recorded deliv
   await page.getByRole("list", { name: "Previewed deliveries" }).getByText("no_match").click();
   const fields = page.getByRole("region", { name: "Fields of the delivery" });
   await fields.getByTitle("$.type", { exact: true }).click();
-  expect(await page.getByLabel("Type path").inputValue()).toBe("$.type");
+  await expect.poll(() => page.getByLabel("Type path").inputValue()).toBe("$.type");
   await page.getByText("1 would have a different result").waitFor();
   await fields.getByLabel("Click a field to use its path as").selectOption("payloadPath");
   await fields.getByTitle("$.order['line items'][0]", { exact: true }).click();
-  expect(await page.getByLabel("Payload path").inputValue()).toBe("$.order['line items'][0]");
+  await expect.poll(() => page.getByLabel("Payload path").inputValue()).toBe("$.order['line items'][0]");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("All workers use the change within two seconds").first().waitFor();
   expect(await console.gateway.api("GET", `/apps/${app.id}/channels/orders`)).toMatchObject({
@@ -179,12 +181,12 @@ it("the definitions editor shows an invalid path at its field in the form, and a
   await page.getByLabel("Id path").nth(1).fill("$.[");
   const error = page.locator(".definition-form").nth(1).locator(".field-error");
   await error.waitFor();
-  expect(await page.getByLabel("Id path").nth(1).getAttribute("aria-invalid")).toBe("true");
-  expect(await page.locator(".definition-form").nth(0).locator(".field-error").count()).toBe(0);
+  await expect.poll(() => page.getByLabel("Id path").nth(1).getAttribute("aria-invalid")).toBe("true");
+  await expect.poll(() => page.locator(".definition-form").nth(0).locator(".field-error").count()).toBe(0);
   await page.getByRole("button", { name: "JSON", exact: true }).click();
   const marked = page.locator(".editor .cm-lintRange-error");
   await marked.waitFor();
-  expect(await marked.textContent()).toBe('"$.["');
+  await expect.poll(() => marked.textContent()).toBe('"$.["');
   // The browser logs the error responses of the preview.
   complaints.splice(0, complaints.length, ...complaints.filter((one) => !/status of 400/.test(one)));
 });
@@ -231,13 +233,12 @@ it("the definitions editor creates a schema from events, shows what fails today,
   await page.getByRole("button", { name: "Schema versions" }).click();
   const versions = page.getByRole("dialog").getByLabel("Event type and version");
   await versions.waitFor();
-  expect(await versions.locator("option").allTextContents()).toEqual([
-    "order, version 1",
-    "order, version 2 (current)",
-  ]);
+  await expect
+    .poll(() => versions.locator("option").allTextContents())
+    .toEqual(["order, version 1", "order, version 2 (current)"]);
   await page.getByRole("dialog").getByText('"integer"').waitFor();
   await page.getByRole("button", { name: "Apply to the editor" }).click();
-  expect(await page.getByRole("button", { name: "Save" }).isEnabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Save" }).isEnabled()).toBe(true);
 });
 
 it("the channel view pauses and resumes a channel, creates a new address, and changes a setting", async () => {
@@ -424,11 +425,13 @@ it("the console creates the intake of a blueprint with the preset's route keys, 
   const dialog = page.getByRole("dialog");
   const paths = dialog.getByLabel("Route key, one path per line");
   await paths.waitFor();
-  expect(await paths.inputValue()).toBe("$.authorizations[0].team_id\n$.team_id");
+  await expect.poll(() => paths.inputValue()).toBe("$.authorizations[0].team_id\n$.team_id");
   await dialog.getByLabel("Signing secret").fill("8f742231b10e8888abcd99yyyzzz85a5");
   await dialog.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByText("active", { exact: true }).waitFor();
-  expect(await page.getByRole("figure", { name: "address" }).textContent()).toContain("/hooks/ch_");
+  await expect
+    .poll(() => page.getByRole("figure", { name: "address" }).textContent())
+    .toContain("/hooks/ch_");
   await page.getByRole("row").filter({ hasText: app.id }).click();
   await dialog.getByLabel("Route keys, one per line").fill("T061EG9R6\nT2");
   await dialog.getByRole("button", { name: "Save" }).click();
@@ -510,7 +513,7 @@ it("the console explains how an intake routes a delivery, and sends test events 
   const { page } = opened;
   await fill(page);
   const routed = page.getByRole("listitem").filter({ hasText: "Item 0" });
-  expect(await routed.textContent()).toContain(`routedA→ ${own.id}$.team→A`);
+  await expect.poll(() => routed.textContent()).toContain(`routedA→ ${own.id}$.team→A`);
   await lookAt(console, { name: "intake-try", path, ready: fill });
   await page.getByLabel(/Route key of the test event/).fill("A");
   await page.getByRole("button", { name: "Send test event" }).click();

@@ -98,7 +98,7 @@ it("a user signs in at an OpenID Connect issuer with an authorization code and P
 it("the console rejects a sign-in callback if the sign-in was not started in the same window", async () => {
   await using opened = await console.open("/callback?code=stolen&state=other", { key: null });
   const { page } = opened;
-  expect(await page.getByRole("alert").textContent()).toContain("not started in this window");
+  await expect.poll(() => page.getByRole("alert").textContent()).toContain("not started in this window");
   await page.getByRole("link", { name: "Start again" }).click();
   await page.getByLabel("API key").waitFor();
 });

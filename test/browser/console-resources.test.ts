@@ -76,7 +76,7 @@ describe("the console", () => {
     await form.getByLabel("Title").fill("Mine");
     await console.gateway.api("PUT", `/blueprints/${made.id}`, { title: "Theirs" });
     await form.getByRole("button", { name: "Save" }).click();
-    expect(await form.getByRole("alert").textContent()).toContain("conflict");
+    await expect.poll(() => form.getByRole("alert").textContent()).toContain("conflict");
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("409")));
   });
 
@@ -127,7 +127,7 @@ describe("the console", () => {
     expect(await form.locator(".api-call pre").textContent()).not.toContain("swordfish");
     await form.getByRole("button", { name: "Create" }).click();
     await form.locator(".field-error").first().waitFor();
-    expect(await form.getByLabel("Username").getAttribute("aria-invalid")).toBe("true");
+    await expect.poll(() => form.getByLabel("Username").getAttribute("aria-invalid")).toBe("true");
     complaints.splice(0, complaints.length, ...complaints.filter((one) => !one.includes("400")));
   });
 
@@ -156,7 +156,7 @@ it("the list of apps shows figures, and its search finds apps by title", async (
   const main = rows.filter({ hasText: "test" });
   await main.getByText("ok", { exact: true }).waitFor();
   // The channels of the app, and its quarantined item.
-  expect(await main.getByRole("link").allTextContents()).toEqual(["1", "1"]);
+  await expect.poll(() => main.getByRole("link").allTextContents()).toEqual(["1", "1"]);
   await page.getByLabel("Search").fill("of euro");
   await expect.poll(() => rows.allTextContents()).toEqual(["shop-eu Shop of Europeok–000"]);
 });
@@ -278,9 +278,9 @@ it("a problem leads to its source and to the missing connection, and can be mute
   await row.click();
   const panel = page.getByRole("complementary", { name: "Channel failing" });
   await panel.getByRole("link", { name: "Open source" }).waitFor();
-  expect(await panel.getByRole("link", { name: "connectionId" }).first().getAttribute("href")).toBe(
-    "/docs/polling#with-oauth",
-  );
+  await expect
+    .poll(() => panel.getByRole("link", { name: "connectionId" }).first().getAttribute("href"))
+    .toBe("/docs/polling#with-oauth");
   await panel.getByRole("button", { name: "Add a note" }).click();
   const note = page.getByRole("dialog", { name: "Note" });
   await note.getByLabel("Note").fill("Ada asks the provider.");

@@ -146,7 +146,7 @@ describe("the sign-in page of the console", () => {
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
     const alert = page.getByRole("alert");
     await alert.waitFor();
-    expect(await alert.textContent()).toMatch(/bearer token is unknown.*unauthenticated.*request/);
+    await expect.poll(() => alert.textContent()).toMatch(/bearer token is unknown.*unauthenticated.*request/);
     // The browser logs each failed request to its console.
     expect(complaints.splice(0)).toEqual([expect.stringContaining("401")]);
   });
@@ -210,7 +210,7 @@ describe("the console", () => {
     const { page } = opened;
     const cell = page.getByRole("gridcell").filter({ hasText: "onerror" });
     await cell.waitFor();
-    expect(await cell.textContent()).toContain("\\u202Egnp.exe\\u200B");
+    await expect.poll(() => cell.textContent()).toContain("\\u202Egnp.exe\\u200B");
     expect(await page.evaluate("'hit' in window")).toBe(false);
     expect(channelOf(app).uid).toBe("a");
   });

@@ -103,7 +103,7 @@ it("the API reference opens the operation that the URL fragment names", async ()
   const { page } = await visit("#/Channels/createChannel");
   const opened = page.locator("#operations-Channels-createChannel");
   await opened.locator(".model-example").first().waitFor();
-  expect(await opened.textContent()).toContain('"kind": "webhook"');
+  await expect.poll(() => opened.textContent()).toContain('"kind": "webhook"');
   await page.close();
 });
 
@@ -115,12 +115,12 @@ it("the API reference can show every operation, and requests nothing from other 
   const count = Object.values<object>(document.paths)
     .flatMap(Object.keys)
     .filter((key) => key !== "servers").length;
-  expect(await page.locator(".opblock").count()).toBe(count);
-  expect(await page.locator(".info h2").textContent()).toContain("Inlet");
+  await expect.poll(() => page.locator(".opblock").count()).toBe(count);
+  await expect.poll(() => page.locator(".info h2").textContent()).toContain("Inlet");
   const opened = page.locator("#operations-Blueprints-createBlueprint");
   await opened.click();
   await opened.locator(".model-example").first().waitFor();
-  expect(await opened.textContent()).toContain("blueprints.write");
+  await expect.poll(() => opened.textContent()).toContain("blueprints.write");
   const screenshot = process.env.INLET_TEST_SCREENSHOT;
   if (screenshot !== undefined) await page.screenshot({ path: screenshot });
   expect(foreignRequests).toEqual([]);
@@ -141,7 +141,7 @@ it("the API reference sends a request with the token that the user entered, and 
   await operation.locator(".try-out__btn").click();
   await operation.locator("button.execute").click();
   const status = operation.locator(".live-responses-table .response td.response-col_status");
-  expect(await status.textContent()).toContain("200");
+  await expect.poll(() => status.textContent()).toContain("200");
   const kept = await page.evaluate(
     "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])",
   );

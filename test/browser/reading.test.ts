@@ -67,7 +67,7 @@ it("a dry run of a source shows which items are new after a given cursor, and th
   await dryRun.getByLabel("From this cursor").fill('{"sequence": "1"}');
   await dryRun.getByRole("button", { name: "Run", exact: true }).click();
   await dryRun.getByText("New items").waitFor();
-  expect(await dryRun.getByRole("status").textContent()).toMatch(/New items2/);
+  await expect.poll(() => dryRun.getByRole("status").textContent()).toMatch(/New items2/);
   await page.keyboard.press("Escape");
   await detail.getByRole("button", { name: "Move the cursor" }).click();
   const move = page.getByRole("dialog", { name: "Move the cursor" });
@@ -92,7 +92,7 @@ it("the console creates a subscription, shows its secret once, shows a failed de
   isAccepting = false;
   await dialog.getByRole("button", { name: "Subscribe" }).click();
   const secret = page.getByRole("dialog", { name: "Subscribed" });
-  expect(await secret.textContent()).toContain("whsec_");
+  await expect.poll(() => secret.textContent()).toContain("whsec_");
   await secret.getByRole("button", { name: "I have saved it" }).click();
   await send({ id: 1 });
   const [made] = await console.gateway.api<{ handler: object }[]>("GET", `/apps/${app.id}/subscriptions`);

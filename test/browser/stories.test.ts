@@ -188,7 +188,7 @@ it("a user fixes the schema that an item violated, previews and saves the change
   await dialog.getByRole("button", { name: "Redrive 1", exact: true }).click();
   // Closing the dialog before the redrive has finished would stop it.
   await dialog.locator(".row.end").getByRole("button", { name: "Close" }).waitFor();
-  expect(await dialog.locator(".tally dd").first().textContent()).toBe("1");
+  await expect.poll(() => dialog.locator(".tally dd").first().textContent()).toBe("1");
   await dialog.locator(".row.end").getByRole("button", { name: "Close" }).click();
   await page.getByRole("link", { name: "Events", exact: true }).click();
   await page.locator('[data-index="0"]').getByText('"sum":7').waitFor();
