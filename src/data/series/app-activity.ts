@@ -2,11 +2,14 @@ import { sql } from "kysely";
 import type { Queryable } from "../database.ts";
 import { OTHER } from "./series-names.ts";
 
-/** Published events of an app, as far as they are counted under its own name. */
+/** Published events of an app. */
 export interface AppActivity {
-  /** Start of the last minute with a published event, or of the hour if the minute is no longer stored. */
+  /**
+   * Start of the last minute with a published event, or of the hour if the minute is no longer stored. Ignores events that are counted
+   * under `other`.
+   */
   readonly lastAt: Date | null;
-  /** Number of events published since the given time. `undefined` if all of them may be counted under `other`. */
+  /** Number of events published since the given time. `undefined` if `other` has events since then, which can be of any app. */
   readonly published: number | undefined;
 }
 
@@ -42,6 +45,6 @@ export async function readAppActivity(
   const hasOthers = (apps.get(OTHER)?.published ?? 0) > 0;
   return (appId) => {
     const known = apps.get(appId) ?? NONE;
-    return known.published === 0 && hasOthers ? { ...known, published: undefined } : known;
+    return hasOthers ? { ...known, published: undefined } : known;
   };
 }

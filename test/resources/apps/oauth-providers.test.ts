@@ -80,4 +80,14 @@ describe("a connection with a provider", () => {
     });
     expect((await change({ provider: "gitlab", clientSecret: "s-2" })).status).toBe(200);
   });
+
+  it("gets the origins of another provider, unless it has origins of its own", async () => {
+    const { id } = (await create({ provider: "github", ...CLIENT })).body;
+    const change = (provider: string, more: object = {}) =>
+      api.call.put(`/connections/${id}`, { config: { provider, clientSecret: "s-2" }, ...more });
+    expect(await change("gitlab")).toMatchObject({ allowedOrigins: ["https://gitlab.com"] });
+    const own = { allowedOrigins: ["https://gitlab.example.com"] };
+    expect(await change("gitlab", own)).toMatchObject(own);
+    expect(await change("github")).toMatchObject(own);
+  });
 });

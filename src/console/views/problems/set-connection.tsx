@@ -23,12 +23,19 @@ const SCHEMA = {
   required: ["connectionId"],
 } as const;
 
+/** Returns the origin that a source calls. `undefined` if its preset determines the origin. */
+function findOrigin({ url, request }: Readonly<Record<string, unknown>>): string | undefined {
+  const called = (request as { readonly url?: unknown } | undefined)?.url ?? url;
+  return URL.parse(String(called))?.origin;
+}
+
 /** Dialog that selects the connection of a channel. */
 export function SetConnection({ appId, channel, onClose, onDone }: Props) {
   const [value, setValue] = useState<unknown>(
     channel.connectionId === null ? {} : { connectionId: channel.connectionId },
   );
   const loaded = useLoad((signal) => api.list("/connections", { query: { limit: 200 }, signal }), []);
+  const origin = findOrigin(channel.config);
   const call = { method: "PUT", path: `/apps/${appId}/channels/${channel.uid}`, body: value };
   const action = useAction(async () => {
     await send(call.method, call.path, call);
@@ -42,7 +49,11 @@ export function SetConnection({ appId, channel, onClose, onDone }: Props) {
           <Form onSubmit={action.run}>
             <SchemaForm
               schema={SCHEMA}
-              choices={{ connectionId: rows.map(({ id, name }) => ({ value: id, label: name })) }}
+              choices={{
+                connectionId: rows
+                  .filter(({ allowedOrigins }) => origin === undefined || allowedOrigins.includes(origin))
+                  .map(({ id, name }) => ({ value: id, label: name })),
+              }}
               value={value}
               onChange={setValue}
               details={action.error?.details ?? []}

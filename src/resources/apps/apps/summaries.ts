@@ -25,13 +25,13 @@ const appSummarySchema = z
     channels: z.int(),
     lastEventAt: timestamp.nullable().meta({
       description:
-        "Start of the minute in which the last event was published. After 48 hours, start of the hour. Null if there was none within 90 days.",
+        "Start of the minute in which the last event was published. After 48 hours, start of the hour. Null if there was none within 90 days. Ignores events that are counted under `other`, because the organization has more series than Inlet counts.",
     }),
     eventsPerMinute: z
       .number()
       .nullable()
       .meta({
-        description: `Average number of events published per minute over the last ${RATE_MINUTES} minutes. Null if unknown, because the organization has more series than Inlet counts.`,
+        description: `Average number of events published per minute over the last ${RATE_MINUTES} minutes. Null if some events of the organization are counted under \`other\`, because it has more series than Inlet counts.`,
       }),
     quarantined: z
       .int()

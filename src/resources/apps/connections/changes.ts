@@ -5,6 +5,7 @@ import type { Finding } from "../../../lib/errors.ts";
 import { formatPath } from "../../../lib/findings.ts";
 import { listTexts } from "../../../lib/json/list-texts.ts";
 import { getConnectionKind } from "../../../net/connections/kinds.ts";
+import { OAUTH_PROVIDERS } from "../../../net/connections/oauth-providers.ts";
 import { grantOf, oauth2, parseOAuth2Config } from "../../../net/connections/oauth2.ts";
 import type { ConnectionInput, ConnectionPatch } from "./schema.ts";
 
@@ -46,6 +47,16 @@ export function findMissingSecrets(
       path: `config.${path}`,
       message: "must be sent again, because the change allows credentials to be sent to other servers",
     }));
+}
+
+/** Returns whether a patch names another provider, whose origins replace the default origins of the stored provider. */
+export function hasReplacedOrigins(
+  { config, allowedOrigins }: Pick<ConnectionRow, "config" | "allowedOrigins">,
+  patch: ConnectionPatch,
+): boolean {
+  const { provider } = config;
+  const isOther = patch.config?.provider !== undefined && patch.config.provider !== provider;
+  return isOther && isDeepStrictEqual(allowedOrigins, OAUTH_PROVIDERS.get(String(provider))?.allowedOrigins);
 }
 
 export interface GrantChange {

@@ -16,7 +16,7 @@ import { mergePatch } from "../../../lib/json/merge-patch.ts";
 import { findPadded } from "../../../lib/secrets/padded.ts";
 import { CONNECTIONS, getRow } from "../../kit/references.ts";
 import { parseInput } from "../../kit/resource.ts";
-import { computeGrantChange, findMissingSecrets, splitSecrets } from "./changes.ts";
+import { computeGrantChange, findMissingSecrets, hasReplacedOrigins, splitSecrets } from "./changes.ts";
 import { type Connection, type ConnectionPatch, connection, connectionInput } from "./schema.ts";
 
 export interface ConnectionStoreDeps {
@@ -38,7 +38,8 @@ export async function updateConnection(
     const opened = openConnectionSecrets(keyring, before);
     const configBefore = { ...before.config, ...opened };
     const { name, kind, allowedOrigins } = before;
-    const merged = mergePatch({ name, kind, config: configBefore, allowedOrigins }, patch);
+    const kept = hasReplacedOrigins(before, patch) ? {} : { allowedOrigins };
+    const merged = mergePatch({ name, kind, config: configBefore, ...kept }, patch);
     const after = parseInput(connectionInput, merged);
     const wanted = findMissingSecrets(before, after, patch);
     if (wanted.length > 0) throw invalidParameters(wanted);
