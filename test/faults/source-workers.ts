@@ -54,7 +54,14 @@ export async function startSourceWorker(
   let gateway = await start();
 
   async function signalAll(signal: NodeJS.Signals): Promise<void> {
-    for (const pid of [gateway.pid, ...(await readProcessIds(gateway.pid))]) process.kill(pid, signal);
+    for (const pid of [gateway.pid, ...(await readProcessIds(gateway.pid))]) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // A process can end after its id was read.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
   }
 
   async function applyFault(fate: Fate): Promise<void> {
