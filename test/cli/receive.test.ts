@@ -36,8 +36,13 @@ async function connectTo(name: string, token: string): Promise<Created & { reado
   const { called } = await composePlan(api, words as [string, ...string[]], options);
   const printed: unknown[] = [];
   const steps = { done: (...step: readonly unknown[]) => void printed.push(step) };
-  const id = await findConnection({ api } as Client, steps, called as CalledApi, { token, mayAsk: false });
-  const { kind, config } = await api.get<Created>(`/connections/${id}`);
+  const connected = await findConnection({ api } as Client, steps, called as CalledApi, {
+    token,
+    mayAsk: false,
+    current: undefined,
+    channel: name,
+  });
+  const { kind, config } = await api.get<Created>(`/connections/${connected?.id}`);
   return { kind, config, printed: JSON.stringify(printed) };
 }
 

@@ -134,6 +134,41 @@ it("`inlet export` prints a file that changes nothing on its gateway, and makes 
   });
 });
 
+it("`inlet export` contains the named secrets of a preset, and names the connection of a registration", async () => {
+  const hooksUrl = { INLET_HOOKS_URL: "https://hooks.example.com" };
+  await using stores = await createTestStores();
+  await using gateway = await startTestGateway({ ...stores.env, ...hooksUrl });
+  const { api } = gateway;
+  const install = async (preset: string, config: object): Promise<void> => {
+    const channels = [{ uid: preset, kind: "webhook", config: { preset } }];
+    const { id: blueprintId } = await api<{ id: string }>("POST", "/blueprints", {
+      uid: preset,
+      title: preset,
+      channels,
+    });
+    await api("POST", "/apps/install", { blueprintId, channels: { [preset]: config } });
+  };
+  const secrets = [{ value: "a secret" }, { name: "verifyToken", value: "a token" }];
+  await install("whatsapp", { secrets });
+  const { id: connectionId } = await api<{ id: string }>("POST", "/connections", {
+    name: "GitHub",
+    kind: "bearer",
+    config: { token: "t-0123456789" },
+    allowedOrigins: ["https://api.github.com"],
+  });
+  await install("github", { registration: { connectionId, params: { owner: "acme", repo: "shop" } } });
+
+  const exported = await inlet(["export"], { INLET_URL: gateway.origin });
+  expect(exported.stderr).toContain(
+    `The connection ${connectionId} of the registration of the channel github`,
+  );
+  const file = join(dir, "named.json");
+  writeFileSync(file, exported.stdout);
+  const variables = { SECRET_WHATSAPP: "a secret", SECRET_WHATSAPP_VERIFYTOKEN: "a token" };
+  const same = await inlet(["plan", "-f", file], { ...stores.env, ...hooksUrl, ...variables });
+  expect(same.stdout).toMatch(/^0 create, 0 update, \d+ unchanged, 0 unmanaged$/m);
+});
+
 it("`inlet export` names each secret once, and reports apps that one file cannot contain", async () => {
   await using stores = await createTestStores();
   await using gateway = await startTestGateway(stores.env);

@@ -70,6 +70,12 @@ const world = opened(async () => {
   return {
     gateway,
     stores,
+    api: (method: string, path: string, body?: object): Promise<unknown> =>
+      fetch(`${gateway.origin}/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+        ...(body && { body: JSON.stringify(body) }),
+      }).then((response) => response.json()),
     env: { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -194,6 +200,80 @@ describe("inlet receive", () => {
     expect(rejected.stderr()).toContain("The provider has not registered the address: ");
     const again = await receiveOnce(...retried, "--token", github.token);
     expect(again.find(({ step }) => step === "registration")).toMatchObject({ state: "active" });
+  });
+
+  it("keeps the connection of the channel, and replaces its token", async () => {
+    await using github = await startGitHub({ clock: Date.now });
+    const origin = new URL(github.url).origin;
+    const { api } = world;
+    const fitting = () =>
+      api("GET", "/connections").then((all) =>
+        (all as readonly { id: string; name: string; allowedOrigins: readonly string[] }[]).filter(
+          ({ allowedOrigins }) => allowedOrigins.includes(origin),
+        ),
+      );
+    const args = ["github", "owner=acme", "repo=shop", "--name", "connected", "--base-url", github.url];
+    await receiveOnce(...args, "--token", github.token);
+    await receiveOnce(...args, "--token", github.token);
+    const [own, ...others] = await fitting();
+    expect([own?.name, others]).toEqual(["GitHub for connected", []]);
+
+    await api("POST", "/connections", {
+      name: "GitHub of beta",
+      kind: "bearer",
+      config: { token: github.token },
+      allowedOrigins: [origin],
+    });
+    const undecided = args.with(4, "undecided");
+    const rejected = spawnReceive([...undecided, "--once", "--yes"], world.env);
+    expect(await rejected.exited).toBe(2);
+    expect(rejected.stderr()).toMatch(/Choose one with --connection:\n {2}con_\w+ {2}GitHub/);
+    const steps = await receiveOnce(...args);
+    expect(namesOf(steps)).not.toContain("connection");
+    const { id = "" } = own ?? {};
+    const appId = steps.find(({ step }) => step === "app")?.id;
+    expect(await api("GET", `/apps/${appId}/channels/connected`)).toMatchObject({
+      config: { registration: { connectionId: id } },
+    });
+
+    await receiveOnce("webhook", "--name", "taken");
+    const taken = spawnReceive([...args.with(4, "taken"), "--token", github.token, "--yes"], world.env);
+    expect(await taken.exited).toBe(2);
+    expect(await fitting()).toHaveLength(2);
+  });
+
+  it("keeps the named secrets of a channel", async () => {
+    await receiveOnce("whatsapp", "--secret", "first");
+    const second = spawnReceive(["whatsapp", "--secret", "second", "--once", "--yes"], world.env);
+    expect(await second.exited).toBe(2);
+    expect(second.stderr()).toContain("would remove the named secrets of the channel whatsapp (verifyToken)");
+  });
+
+  it("sends an unsigned test event to a channel whose provider signs nothing", async () => {
+    const steps = await receiveOnce("docker-hub");
+    expect(steps.find(({ step }) => step === "test")).toMatchObject({
+      signed: false,
+      command: expect.not.stringContaining("--test"),
+    });
+  });
+
+  it("ends with an error if no event arrives before the timeout", async () => {
+    await using upstream = await PollUpstream.start();
+    const args = ["poll", `${upstream.origin}/rows`, "--items", "$.rows", "--name", "silent"];
+    const running = spawnReceive([...args, "--once", "--timeout", "1", "--yes"], world.env);
+    expect(await running.exited).toBe(1);
+    expect(running.stderr()).toContain("No event arrived within 1 s (--timeout).");
+  });
+
+  it("explains what stays after Ctrl-C during a registration", async () => {
+    // The provider never responds.
+    await using silent = await listenLocally(createServer(() => {}));
+    const args = ["github", "owner=acme", "repo=shop", "--name", "unconfirmed", "--base-url", silent.origin];
+    const running = spawnReceive([...args, "--token", "t", "--yes"], world.env);
+    await until(() => running.stderr().includes("Waiting until the provider confirms"));
+    running.child.kill("SIGINT");
+    expect(await running.exited).toBe(0);
+    expect(running.stderr()).toContain("Stopped. The app unconfirmed stays");
   });
 
   it("publishes the test event without verification if only the provider can sign", async () => {
@@ -345,6 +425,17 @@ describe("inlet receive", () => {
     [["poll", "adyen"], "Inlet knows no list of Adyen to poll."],
     [["sse", "example.com"], "`inlet receive sse` needs one URL"],
     [["webhook", "--secret", "x"], "verifies no signature"],
+    [
+      ["webhook", "--token", "x"],
+      "--token has no effect with `inlet receive webhook`. Its options are --name, --type, --type-path.",
+    ],
+    [["stripe", "--every", "5"], "--every has no effect with `inlet receive stripe`."],
+    [
+      ["poll", "stripe", "--base-url", "http://a"],
+      "--base-url has no effect with `inlet receive poll <provider>`.",
+    ],
+    [["stripe", "--type-path", "$.type"], "--type-path needs --type"],
+    [["stripe", "--timeout", "5"], "--timeout needs --once"],
     [["cloudevents"], "needs --type"],
     [["poll", "chargebee", "site=acme", "--token", "live_abc"], "Pass the user:password with --token"],
     [["webhook", "--name", "a b"], "must be 1 to 64 characters"],

@@ -19,6 +19,8 @@ export interface Position {
 export interface FollowedChannel {
   readonly app: App;
   readonly channel: Channel;
+  /** Whether the channel fetches its events. */
+  readonly isFetched: boolean;
   readonly position: Position;
   /** URL of a local server that gets the events. */
   readonly to: string | undefined;
@@ -47,16 +49,17 @@ const FORWARD_TIMEOUT_MS = 30_000;
 export async function findPosition(
   { api }: Client,
   app: App,
-  { uid, url, createdAt }: Channel,
+  { uid, createdAt }: Channel,
+  { isFetched }: Pick<FollowedChannel, "isFetched">,
 ): Promise<Position> {
-  const limit = url === null ? 1 : KNOWN;
+  const limit = isFetched ? 1 : KNOWN;
   const query = { channel: uid, order: "newest", limit };
   const events = await api.get<readonly ApiEvent[]>(formatPath("apps", app.id, "events"), query);
   const [newest] = events;
   const [time] = newest?.entryId.split("-", 1) ?? [];
   return {
     from: positionOf(time === undefined ? Date.parse(createdAt) - MAX_CLOCK_SKEW_MS : Number(time)),
-    known: new Set(url === null ? [] : events.map(keyOf)),
+    known: new Set(isFetched ? [] : events.map(keyOf)),
   };
 }
 
@@ -69,9 +72,9 @@ export async function followChannel(
   onEvent: OnEvent,
 ): Promise<void> {
   const { api, io, output } = client;
-  const { app, channel, position, to, signal } = options;
+  const { app, channel, isFetched, position, to, signal } = options;
   const following = new AbortController();
-  const watching = channel.url === null ? watchSource(client, options, following.signal) : undefined;
+  const watching = isFetched ? watchSource(client, options, following.signal) : undefined;
   const whenShown: OnEvent = (event, forwarded) => {
     following.abort();
     onEvent(event, forwarded);
@@ -133,7 +136,8 @@ async function watchSource(
   let lastReported = "";
   while (!ending.aborted) {
     const source = await api.get<SourceEntity>(path).catch(() => undefined);
-    const message = source?.lastError?.message ?? "";
+    // A healthy source can have a warning, such as a gap.
+    const message = source?.health === "healthy" ? "" : (source?.lastError?.message ?? "");
     if (message !== "" && message !== lastReported && !ending.aborted)
       output.note(`The source fails, and Inlet retries: ${message}`, "yellow");
     lastReported = message;

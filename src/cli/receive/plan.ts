@@ -59,14 +59,11 @@ export async function composePlan(
   [from, ...rest]: readonly [string, ...string[]],
   options: PlanOptions,
 ): Promise<Plan> {
+  rejectUnused(from, rest, options);
   switch (from) {
     case "webhook":
     case "cloudevents":
       if (rest.length > 0) throw usageError(`\`inlet receive ${from}\` takes no further arguments.`);
-      if (options.secret !== undefined)
-        throw usageError(
-          `A channel of \`inlet receive ${from}\` verifies no signature. For signed webhooks, name the provider, such as standard-webhooks.`,
-        );
       return from === "webhook" ? planWebhook(options) : planCloudEvents(options);
     case "sse":
       return planStream(requireUrl(from, rest), options);
@@ -78,6 +75,46 @@ export async function composePlan(
       return planProvider(await getPreset(api, from), rest, options);
   }
 }
+
+/** Options of each form of the command. All forms have `--name` and `--type`. */
+const OPTIONS = {
+  webhook: ["typePath"],
+  cloudevents: [],
+  sse: ["typePath", "token", "connection"],
+  pollUrl: ["typePath", "token", "connection", "items", "id", "every"],
+  pollProvider: ["typePath", "token", "connection", "stream", "every"],
+  provider: ["typePath", "secret", "token", "connection", "target", "baseUrl"],
+} as const satisfies Record<string, readonly (keyof PlanOptions)[]>;
+
+const ALL_OPTIONS = [...new Set(Object.values(OPTIONS).flat())];
+
+/** @throws CommandError if an option has no effect in this form of the command */
+function rejectUnused(from: string, [named]: readonly string[], options: PlanOptions): void {
+  const form = findForm(from, named);
+  const accepted: readonly string[] = OPTIONS[form];
+  const unused = ALL_OPTIONS.find((name) => options[name] !== undefined && !accepted.includes(name));
+  const command = from === "poll" ? `poll ${form === "pollUrl" ? "<url>" : "<provider>"}` : from;
+  if (unused === "secret")
+    throw usageError(
+      `\`inlet receive ${command}\` verifies no signature, so it has no --secret. For signed webhooks, name the provider, such as standard-webhooks.`,
+    );
+  if (unused !== undefined) {
+    const others = ["--name", "--type", ...accepted.map(toFlag)].join(", ");
+    throw usageError(
+      `${toFlag(unused)} has no effect with \`inlet receive ${command}\`. Its options are ${others}.`,
+    );
+  }
+  if (options.typePath !== undefined && !options.type?.length)
+    throw usageError("--type-path needs --type with the types to publish.");
+}
+
+function findForm(from: string, named: string | undefined): keyof typeof OPTIONS {
+  if (from === "poll") return isUrl(named) ? "pollUrl" : "pollProvider";
+  return from === "webhook" || from === "cloudevents" || from === "sse" ? from : "provider";
+}
+
+const toFlag = (name: string): string =>
+  `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 function planWebhook({ name = "webhook", type = [], typePath }: PlanOptions): Plan {
   const channel = composeWebhook(name, "Webhooks", undefined, type.length > 0 ? [] : ["received"]);

@@ -5,19 +5,21 @@ import { formatPath } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import { readData } from "../client/delivery.ts";
 import type { App } from "../client/entities.ts";
-import { CommandError } from "../exit.ts";
+import { CommandError, EXIT, usageError } from "../exit.ts";
 import { readSecret } from "../output/prompt.ts";
 import { findConnection } from "./connect.ts";
 import { findPosition, followChannel, type Position } from "./follow.ts";
 import { LOOPBACK } from "./gateway.ts";
 import { composePlan, type Plan, type PlanOptions } from "./plan.ts";
-import { type SetUp, setUpChannel } from "./set-up.ts";
+import { findPlace, type Place, type SetUp, setUpChannel } from "./set-up.ts";
 import { createSteps, type Steps } from "./steps.ts";
 import { type SentEvent, sendTestEvent } from "./test-event.ts";
 
 export interface ReceiveOptions extends PlanOptions {
   readonly to?: string;
   readonly once?: boolean;
+  /** Maximum duration of a run with `once`, in seconds. */
+  readonly timeout?: number;
   readonly yes?: boolean;
 }
 
@@ -27,6 +29,8 @@ export interface ReceiveContext {
 }
 
 const REGISTRATION_CHECK_MS = 500;
+const CHECKS_BEFORE_NOTE = 10;
+const ONCE_TIMEOUT_SECONDS = 300;
 
 /** Sets up a channel, sends a test event, and shows the events of the channel until the signal aborts or `once` is met. */
 export async function receive(
@@ -45,55 +49,116 @@ export async function receive(
     facts: { url: api.baseUrl, started: dataDir !== undefined },
   };
   steps.done(gateway, dataDir === undefined ? "inlet status" : "inlet start");
+  if (options.timeout !== undefined && !options.once) throw usageError("--timeout needs --once.");
   const plan = await composePlan(api, [from, ...rest], options);
-  const { token, connection } = options;
-  const connectionId =
+  const place = await findPlace(client, plan.channel);
+  const secret = await findSecret(client, plan, place, options.secret, mayAsk);
+  const made = await connectAndSetUp(client, steps, plan, place, secret, { ...options, mayAsk });
+  const { app, channel } = made;
+  const { url } = channel;
+  if (url === null && !plan.isFetched)
+    throw new CommandError(
+      `The channel ${channel.uid} is ready, but your API key may not read its address. It needs the permission channels.read.`,
+      { exitCode: EXIT.notAllowed },
+    );
+  const { once = false, timeout = ONCE_TIMEOUT_SECONDS } = options;
+  const expired = once ? AbortSignal.timeout(timeout * 1_000) : undefined;
+  const signal = expired ? AbortSignal.any([io.signal, expired]) : io.signal;
+  try {
+    if (url !== null) {
+      const facts = { url };
+      steps.done({ step: "address", text: url, facts }, `inlet channels get ${channel.uid} --app ${app.uid}`);
+    }
+    if (plan.registration) await awaitRegistration(client, steps, app, channel, signal);
+    else if (url !== null) tellSender(client, plan, channel);
+    const position = await findPosition(client, app, channel, plan);
+    const sent = url === null ? undefined : await sendTest(client, steps, app, channel, options, secret);
+    await show(client, steps, { app, channel, plan, position, sent, signal }, options);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  if (expired?.aborted && !io.signal.aborted)
+    throw new CommandError(
+      `No event arrived within ${timeout} s (--timeout). The channel ${channel.uid} of the app ${app.uid} stays.`,
+    );
+  if (!once) output.note(describeEnd(made, plan, dataDir));
+}
+
+/** Sets up the channel with its connection. If that fails, deletes a connection that this run created. */
+async function connectAndSetUp(
+  client: Client,
+  steps: Steps,
+  plan: Plan,
+  place: Place,
+  secret: string | undefined,
+  options: Pick<ReceiveOptions, "token" | "connection"> & { readonly mayAsk: boolean },
+): Promise<SetUp> {
+  const { mayAsk, token, connection } = options;
+  const connected =
     plan.called &&
     (await findConnection(client, steps, plan.called, {
       mayAsk,
+      channel: plan.channel.uid,
+      current: place.found && findCurrent(place.found.channel),
       ...(token !== undefined && { token }),
       ...(connection !== undefined && { connection }),
     }));
-  const secret = await findSecret(client, plan, options.secret, mayAsk);
+  const connectionId = connected?.id;
   const settings = {
     ...(plan.isFetched && { connectionId }),
     registration: plan.registration && { ...plan.registration, connectionId },
     secrets: secret === undefined ? undefined : [{ value: secret }],
   };
-  const made = await setUpChannel(client, steps, plan.channel, settings);
-  const { app, channel } = made;
-  const { url } = channel;
-  if (url !== null) {
-    const facts = { url };
-    steps.done({ step: "address", text: url, facts }, `inlet channels get ${channel.uid} --app ${app.uid}`);
+  try {
+    return await setUpChannel(client, steps, place, plan.channel, settings);
+  } catch (error) {
+    // The error of the set-up is the one to report.
+    if (connected?.isNew) await client.api.delete(formatPath("connections", connected.id)).catch(() => {});
+    throw error;
   }
-  if (plan.registration) await awaitRegistration(client, steps, app, channel);
-  else if (url !== null) tellSender(client, plan, channel);
-  const position = await findPosition(client, app, channel);
-  const sent =
-    channel.url === null ? undefined : await sendTest(client, steps, app, channel, options, secret);
-  await show(client, steps, { app, channel, plan, position, sent }, options);
-  if (!options.once) output.note(describeEnd(made, plan, dataDir));
+}
+
+/** Returns the id of the connection that a channel uses, for its requests or for its registration. */
+function findCurrent({ connectionId, config }: Channel): string | undefined {
+  const registration = config.registration as { readonly connectionId?: string } | undefined;
+  return registration?.connectionId ?? connectionId ?? undefined;
 }
 
 async function findSecret(
   { io, output }: Client,
   { preset, registration }: Plan,
+  { found }: Place,
   given: string | undefined,
   mayAsk: boolean,
 ): Promise<string | undefined> {
   const source = given ?? (preset && !registration ? io.env.INLET_SECRET || undefined : undefined);
-  if (source !== undefined) return String(await readData(io, source)).trimEnd();
-  if (!mayAsk || !preset?.secret || registration) return undefined;
+  const isReady = found !== undefined && found.channel.state !== "needsSetup";
+  if (source !== undefined) {
+    const names = preset?.otherSecrets.map(({ name }) => name) ?? [];
+    if (isReady && names.length > 0)
+      throw usageError(
+        `The new secret would remove the named secrets of the channel ${found.channel.uid} (${names.join(", ")}). Set all of them with \`inlet api PUT /apps/${found.app.id}/channels/${found.channel.uid}\`, and leave out --secret.`,
+      );
+    return String(await readData(io, source)).trimEnd();
+  }
+  if (!mayAsk || isReady || !preset?.secret || registration) return undefined;
   output.note(`${preset.title} signs its webhooks. ${preset.secret.label}: ${preset.secret.hint}`);
   const secret = (await readSecret(io, `${preset.secret.label} (hidden; Enter to set it later): `)).trim();
   return secret === "" ? undefined : secret;
 }
 
 /** Waits until the provider has confirmed the registration. @throws CommandError if it rejects the registration */
-async function awaitRegistration(client: Client, steps: Steps, app: App, { uid }: Channel): Promise<void> {
+async function awaitRegistration(
+  client: Client,
+  steps: Steps,
+  app: App,
+  { uid }: Channel,
+  signal: AbortSignal,
+): Promise<void> {
   const path = formatPath("apps", app.id, "channels", uid, "registration");
-  for (;;) {
+  for (let checks = 0; ; checks++) {
+    if (checks === CHECKS_BEFORE_NOTE)
+      client.output.note("Waiting until the provider confirms the registration …");
     const found = await client.api.get<RegistrationEntity>(path);
     const { state, providerId, lastError } = found;
     if (state === "active") {
@@ -114,7 +179,7 @@ async function awaitRegistration(client: Client, steps: Steps, app: App, { uid }
       throw new CommandError(
         `The provider has not registered the address: ${lastError.message}\nInlet keeps trying. \`inlet channels registration ${uid} --app ${app.uid}\` shows the state.`,
       );
-    await delay(REGISTRATION_CHECK_MS, undefined, { signal: client.io.signal });
+    await delay(REGISTRATION_CHECK_MS, undefined, { signal });
   }
 }
 
@@ -174,23 +239,25 @@ interface Shown {
   readonly plan: Plan;
   readonly position: Position;
   readonly sent: SentEvent | undefined;
+  readonly signal: AbortSignal;
 }
 
 async function show(client: Client, steps: Steps, shown: Shown, options: ReceiveOptions): Promise<void> {
-  const { io, output } = client;
-  const { app, channel, position, sent } = shown;
+  const { output } = client;
+  const { app, channel, plan, position, sent } = shown;
   const { once = false, to } = options;
   const doneOnce = new AbortController();
   const isLast = (id: string): boolean => once && (sent?.id === undefined || sent.id === id);
   if (!once) output.note("Events of this channel, until you press Ctrl-C:");
-  const signal = AbortSignal.any([io.signal, doneOnce.signal]);
+  const signal = AbortSignal.any([shown.signal, doneOnce.signal]);
   let failure: string | undefined;
   const onFailing = (message: string): void => {
     if (!once) return;
     failure = message;
     doneOnce.abort();
   };
-  await followChannel(client, { app, channel, position, to, signal, onFailing }, (event, forwarded) => {
+  const followed = { app, channel, isFetched: plan.isFetched, position, to, signal, onFailing };
+  await followChannel(client, followed, (event, forwarded) => {
     const { id, type, topic, entryId, data } = event;
     const facts = { eventId: id, topic, type, entryId, ...(forwarded ? { forwarded } : { data }) };
     if (output.isJson || isLast(id)) {

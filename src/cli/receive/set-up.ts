@@ -25,29 +25,36 @@ export interface SetUp {
 /** Names of the shell variables that printed commands use for secrets. */
 const SECRET_VARIABLE = "INLET_SECRET";
 
-/**
- * Creates the channel with its blueprint and app, or returns those of an earlier run. A secret replaces the stored one.
- *
- * @throws CommandError if the names belong to something else
- */
-export async function setUpChannel(
-  client: Client,
-  steps: Steps,
-  template: ChannelTemplate,
-  settings: OwnSettings,
-): Promise<SetUp> {
+/** App and channel that exist before the set-up. */
+export interface Place {
+  /** App that the user has selected, which gets the channel. */
+  readonly selected: App | undefined;
+  /** Channel of an earlier run. */
+  readonly found: SetUp | undefined;
+}
+
+/** Looks for the channel of an earlier run. @throws CommandError if the names belong to something else */
+export async function findPlace(client: Client, template: ChannelTemplate): Promise<Place> {
   const selected = await client.selectedApp();
   const existing = selected ?? (await findOwnApp(client, template.uid));
   const found = existing && (await findChannel(client, existing, template));
-  if (found) {
-    const isOwnApp = selected === undefined && found.isOwnApp;
-    return reuse(client, steps, { ...found, isOwnApp }, settings);
-  }
-  if (selected) return addTo(client, steps, selected, template, settings);
-  if (existing)
+  if (existing && !selected && !found)
     throw usageError(
       `The app ${existing.uid} has no channel ${template.uid}. Add one with --app ${existing.uid}, or choose another name with --name.`,
     );
+  return { selected, found: found && { ...found, isOwnApp: selected === undefined && found.isOwnApp } };
+}
+
+/** Creates the channel with its blueprint and app, or changes the settings of the existing channel. A secret replaces the stored one. */
+export async function setUpChannel(
+  client: Client,
+  steps: Steps,
+  { selected, found }: Place,
+  template: ChannelTemplate,
+  settings: OwnSettings,
+): Promise<SetUp> {
+  if (found) return reuse(client, steps, found, settings);
+  if (selected) return addTo(client, steps, selected, template, settings);
   return install(client, steps, template, settings);
 }
 
@@ -147,8 +154,8 @@ async function install(
   const app = await api
     .post<App & { readonly channels: readonly Channel[] }>(installing.path, installing.body)
     .catch(async (error: unknown) => {
-      // The next run can then create the blueprint with other settings.
-      if (found === undefined) await api.delete(formatPath("blueprints", blueprint.id));
+      // The next run can then create the blueprint with other settings. The first error is the one to report.
+      if (found === undefined) await api.delete(formatPath("blueprints", blueprint.id)).catch(() => {});
       throw error;
     });
   const made = { id: app.id, uid: app.uid, created: true };

@@ -47,7 +47,7 @@ export async function sendTestEvent(
   const made = await composeTest(client, channel, type);
   if ("skipped" in made) return made;
   const { composed, options } = made;
-  if (composed.preset !== undefined && secret === undefined && needsSecret(channel))
+  if (composed.preset?.secret && secret === undefined && needsSecret(channel))
     return publishTest(client, app, channel, composed.request, "the secret is not known here");
   const signed = await sign(client, channel, composed.request, { preset: composed.preset, secret });
   if (!signed.ok) return publishTest(client, app, channel, composed.request, signed.error);

@@ -84,13 +84,21 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
     for (const channel of channels) {
       const template = blueprint?.channels.find(({ uid }) => uid === channel.uid);
       const own = await declare(template, channel);
-      const secrets = (await hasSecrets(channel))
-        ? nameSecret(space, app.uid, channel.uid, variables)
-        : undefined;
-      if (secrets !== undefined) variables.push(secrets);
-      const config = { ...own.config, ...(secrets && { secrets: [{ value: { $env: secrets } }] }) };
-      if (channel.connectionId !== null || "registration" in channel.config)
-        omitted.push(`The connection of the channel ${channel.uid} of the app ${app.uid}.`);
+      const secrets = ((await hasSecrets(channel)) ? listSecretNames(channel) : []).map((name) => {
+        const variable = nameVariable([space, app.uid, channel.uid], name, variables);
+        variables.push(variable);
+        return { ...(name !== undefined && { name }), value: { $env: variable } };
+      });
+      const config = { ...own.config, ...(secrets.length > 0 && { secrets }) };
+      const { connectionId } = (channel.config.registration ?? {}) as { readonly connectionId?: string };
+      if (channel.connectionId !== null)
+        omitted.push(
+          `The connection ${channel.connectionId} of the channel ${channel.uid} of the app ${app.uid}.`,
+        );
+      if (connectionId !== undefined)
+        omitted.push(
+          `The connection ${connectionId} of the registration of the channel ${channel.uid} of the app ${app.uid}. For another gateway, create it there and replace its id in the file.`,
+        );
       const { uid: _, config: __, ...others } = own;
       if (template && Object.keys({ ...others, ...config }).length === 0) continue;
       declared.push({ ...own, ...(Object.keys(config).length > 0 && { config }) });
@@ -179,9 +187,20 @@ async function hasSecrets({ kind, config, events, state }: Channel): Promise<boo
   return checked.ok && checked.value.state === "needsSetup" && state !== "needsSetup";
 }
 
-/** Returns an unused name of an environment variable for the secret of a channel. */
-function nameSecret(space: string, app: string, channel: string, used: readonly string[]): string {
-  const words = app === channel ? app : `${app}_${channel}`;
+/** Returns the names of the secrets that the preset of a channel knows. The secret that verifies deliveries has no name. */
+const listSecretNames = ({ config }: Channel): readonly (string | undefined)[] => [
+  undefined,
+  ...(deps.presets.get(String(config.preset ?? ""))?.otherSecrets ?? []).map(({ name }) => name),
+];
+
+/** Returns an unused name of an environment variable for a secret of a channel. */
+function nameVariable(
+  [space, app, channel]: readonly [string, string, string],
+  secret: string | undefined,
+  used: readonly string[],
+): string {
+  const ending = secret === undefined ? "" : `_${secret}`;
+  const words = `${app === channel ? app : `${app}_${channel}`}${ending}`;
   const toName = (text: string): string => `SECRET_${text}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
   const names = [toName(words), toName(`${space}_${words}`)];
   for (let number = 2; names.every((name) => used.includes(name)); number++)

@@ -41,6 +41,11 @@ export function define(command: Command, context: CommandContext): void {
       parseTarget,
     )
     .option("--once", "end after the test event, or after the first fetched event")
+    .option(
+      "--timeout <seconds>",
+      "with --once: fail if no event arrived by then (default: 300)",
+      parseCount(1, 86_400),
+    )
     .option("-y, --yes", "ask no questions, for scripts")
     .action(async (from: string, args: readonly string[], options: ClientOptions & ReceiveOptions) => {
       const { openGateway } = await import("../../receive/gateway.ts");
