@@ -1,17 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { runInlet } from "../support/command.ts";
 import { openedCommands, rows } from "./opened-commands.ts";
 
 const { dir, world, run } = openedCommands();
 
 const OTHER_APPS = { INLET_APP: "" };
 
-function file(name: string, value: unknown): string {
+function text(name: string, content: string): string {
   const path = join(dir, name);
-  writeFileSync(path, JSON.stringify(value));
+  writeFileSync(path, content);
   return path;
 }
+
+const file = (name: string, value: unknown): string => text(name, JSON.stringify(value));
 
 it("creates a blueprint, an app and a channel from files, and finds the app of a channel without --app", async () => {
   const blueprint = {
@@ -30,6 +33,11 @@ it("creates a blueprint, an app and a channel from files, and finds the app of a
   const refunds = { uid: "refunds", kind: "webhook", events: [{ type: "refunded" }] };
   const channel = await run(`channels create -f ${file("refunds.json", refunds)} --app shop-eu`);
   expect(rows(channel.stdout)).toMatchObject([{ uid: "refunds", appId: id, state: "active" }]);
+
+  const renamed = await run(
+    `channels update refunds -f ${file("named.json", { title: "Refunds" })} --app shop-eu`,
+  );
+  expect(rows(renamed.stdout)).toMatchObject([{ uid: "refunds", title: "Refunds", events: refunds.events }]);
 
   const found = await run("channels get refunds", { env: OTHER_APPS });
   expect(rows(found.stdout)).toMatchObject([{ uid: "refunds", appId: id }]);
@@ -53,6 +61,37 @@ it("reports fields that the API rejects, and files without an object", async () 
   expect(wrong.stderr).toContain("kind: must be one of");
   const list = await run(`blueprints create -f ${file("list.json", [])}`);
   expect(list).toMatchObject({ code: 2, stderr: expect.stringContaining("must contain a JSON object.") });
+});
+
+it("replaces the secret of a channel, which then accepts deliveries that are signed with it", async () => {
+  const changed = await run(`channels update hooks --secret @${text("secret.txt", "another secret\n")}`);
+  expect(rows(changed.stdout)).toMatchObject([{ uid: "hooks", state: "active", config: { preset: "github" } }]);
+  expect(changed.stdout).not.toContain("another secret");
+  const sent = await runInlet(["send", "hooks", "--secret", "another secret"], { env: world.env });
+  expect(rows(sent.stdout)).toMatchObject([{ status: 200, body: { published: 1 } }]);
+  expect(await run("channels update hooks")).toMatchObject({ code: 2, stderr: "Use either --file or --secret.\n" });
+});
+
+it("tries definitions of a file on a delivery and on quarantined items, before they are saved", async () => {
+  const events = file("tried.json", { events: [{ type: "b", typePath: "$.type" }] });
+  const data = ["--data", '{"type":"b"}'];
+  const tried = await run(`explain strict -f ${events} ${data.join(" ")}`);
+  expect(rows(tried.stdout)[0].items[0]).toMatchObject({ events: [{ type: "b" }], failures: [] });
+  await run(`send strict ${data.join(" ")}`);
+  const preview = rows((await run(`quarantine preview strict -f ${events}`)).stdout)[0];
+  expect(preview).toMatchObject({ matched: 1, released: 1 });
+});
+
+it("prints one field of each result with --field, and fails if a result does not have it", async () => {
+  const { id } = world.app;
+  expect(await run(`apps get ${id} --field id`)).toMatchObject({ code: 0, stdout: `${id}\n` });
+  expect((await run(`api GET /apps/${id}/channels --field 0.events.0`)).stdout).toMatch(/^{"type":.*}\n$/);
+  expect((await run("channels list --field uid")).stdout).toMatch(/^inbox\n/m);
+  expect(await run(`apps get ${id} --field owner.id`)).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: "The result has no field owner.id.\n",
+  });
 });
 
 it("inlet api calls any operation, with a body from standard input", async () => {

@@ -152,6 +152,18 @@ describe("the event commands", () => {
     expect(rows(tailed.stdout)[0]).toMatchObject({ id: event.id, type: "received" });
   });
 
+  it("inlet tail ends after --count events, or fails after --timeout if fewer arrive", async () => {
+    for (const n of [1, 2]) await post("inbox", JSON.stringify({ n }));
+    const counted = await run("tail inbox --since 10m --count 2");
+    expect([counted.code, rows(counted.stdout).length]).toEqual([0, 2]);
+    expect(await run("tail strict --count 1 --timeout 1s")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "0 events instead of 1 arrived within 1 seconds.\n",
+    });
+    expect((await run("tail --timeout 2d")).stderr).toContain("must be between 1s and 24h");
+  });
+
   it("escape control characters in the data of events", async () => {
     const hostile = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202etxt.exe\u2066\u{e0041}\u0000\r\n\u2028";
     await post("inbox", JSON.stringify({ hostile: hostile + String.fromCharCode(0xd800) }));

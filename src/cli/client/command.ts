@@ -39,6 +39,7 @@ export interface ClientOptions {
   readonly url?: string;
   readonly app?: string;
   readonly output?: OutputFormat;
+  readonly field?: string;
 }
 
 /** Adds the options that choose the output format. */
@@ -49,10 +50,12 @@ export const outputOption = (command: Command): Command =>
 
 /** Adds the options that all commands that call the API have in common. */
 export const apiOptions = (command: Command): Command =>
-  outputOption(command).option(
-    "--url <address>",
-    "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
-  );
+  outputOption(command)
+    .option("--field <field>", "print only this field of each result, such as id or handler.secret")
+    .option(
+      "--url <address>",
+      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
+    );
 
 /** Adds `--app` and the options that all commands that call the API have in common. */
 export const appOptions = (command: Command): Command =>
@@ -78,13 +81,13 @@ const LOOKED_UP: ReadonlySet<string> = new Set(["channels", "subscriptions", "de
 export function createClient(
   io: Io,
   credentials: Credentials,
-  options: Pick<ClientOptions, "app" | "output">,
+  options: Pick<ClientOptions, "app" | "output" | "field">,
 ): Client {
   const api = createApi(credentials, io.signal);
   const named = options.app ?? (io.env.INLET_APP || undefined);
   const app: Client["app"] = (id) =>
     named === undefined && id !== undefined ? findAppOf(api, id) : findApp(api, named);
-  const output = createOutput(io, options.output);
+  const output = createOutput(io, options.output, options.field);
   const appPath: Client["appPath"] = async (...segments) => {
     const [collection = "", id] = segments;
     const { id: appId } = await app(LOOKED_UP.has(collection) ? id : undefined);

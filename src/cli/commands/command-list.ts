@@ -58,7 +58,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     blueprints: ["List, create, update, delete blueprints", () => import("./resources/blueprints.ts")],
     apps: ["List, create, install, upgrade, delete apps", () => import("./resources/apps.ts")],
     channels: [
-      "List, create, register, pause, resume, rotate, delete channels",
+      "List, create, update, register, pause, resume, rotate, delete channels",
       () => import("./resources/channels.ts"),
     ],
     intake: [
@@ -107,7 +107,7 @@ export const COMMANDS: readonly CommandEntry[] = [
       "List an app's newest deliveries, or get one with its body",
       () => import("./events/deliveries.ts"),
     ],
-    quarantine: ["List, get, delete quarantined items", () => import("./events/quarantine.ts")],
+    quarantine: ["List, get, preview, delete quarantined items", () => import("./events/quarantine.ts")],
     redrive: ["Process quarantined items again", () => import("./events/redrive.ts")],
     recover: ["Publish missed events that a source has only listed", () => import("./events/recover.ts")],
     "dry-run": ["Poll a source once without publishing events", () => import("./events/dry-run.ts")],

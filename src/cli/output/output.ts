@@ -1,6 +1,9 @@
 import { styleText } from "node:util";
+import { parseExactly } from "../../event/exact-json.ts";
+import { usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
+import { getField } from "./field.ts";
 import {
   type Block,
   type Color,
@@ -24,6 +27,8 @@ export interface Output {
   readonly one: (value: object, fields?: readonly (readonly [name: string, value: unknown])[]) => void;
   /** Prints JSON text on one line. Does not parse the text, so that numbers keep their exact form. */
   readonly json: (text: string) => void;
+  /** Returns false if `--field` names a field that this object does not have. */
+  readonly isWanted: (value: object) => boolean;
   /** Prints a line to standard output, but only in table format. */
   readonly say: (text: string) => void;
   /** Prints a line to standard error, in both output formats. */
@@ -38,16 +43,27 @@ export type OutputFormat = "table" | "json";
  * Creates the output of a command.
  *
  * @param format output format. Defaults to `table` at a terminal, and to `json` otherwise
+ * @param field field to print instead of each result, such as `handler.secret`
  */
-export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat): Output {
-  const isJson = format === undefined ? !stdout.isTTY : format === "json";
+export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat, field?: string): Output {
+  const isJson = field !== undefined || (format === undefined ? !stdout.isTTY : format === "json");
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   const paint: Paint = (color, text) => (colors ? styleText(color, text, { validateStream: false }) : text);
   const cells = stdout.isTTY ? (stdout.columns ?? DEFAULT_CELLS) : Number.POSITIVE_INFINITY;
-  const json = (text: string): void => void stdout.write(`${escapeJson(text)}\n`);
+  const printJson = (text: string): void => void stdout.write(`${escapeJson(text)}\n`);
+  function printField(name: string, result: unknown): void {
+    const value = getField(result, name);
+    if (value === undefined) throw usageError(`The result has no field ${name}.`);
+    if (typeof value === "string") stdout.write(`${escapeLines(value)}\n`);
+    else printJson(JSON.stringify(value));
+  }
+  const object = (value: object): void =>
+    field === undefined ? printJson(JSON.stringify(value)) : printField(field, value);
+  const json = (text: string): void =>
+    field === undefined ? printJson(text) : printField(field, parseExactly(text));
   /** Prints rows as JSON lines, or in the given form for people. */
   function print(rows: readonly object[], none: string, render: () => string): void {
-    if (isJson) for (const row of rows) json(JSON.stringify(row));
+    if (isJson) for (const row of rows) object(row);
     else if (rows.length === 0) stderr.write(`${none}\n`);
     else stdout.write(render());
   }
@@ -56,12 +72,13 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat)
     paint,
     cells,
     json,
+    isWanted: (value) => field === undefined || getField(value, field) !== undefined,
     list: (rows, columns, none = "No entries.") =>
       print(rows, none, () => renderTable(rows, columns, { cells, paint })),
     blocks: (rows, blockOf, none) =>
       print(rows, none, () => renderBlocks(rows.map(blockOf), { cells, paint })),
     one(value, fields = Object.entries(value)) {
-      if (isJson) json(JSON.stringify(value));
+      if (isJson) object(value);
       else stdout.write(renderFields(fields, { cells, paint }));
     },
     say: (text) => void (isJson ? undefined : stdout.write(`${text}\n`)),

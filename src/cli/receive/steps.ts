@@ -26,7 +26,9 @@ const LABEL_CELLS = 14;
 export function createSteps(output: Output): Steps {
   return {
     done({ step, text, facts }, command) {
-      if (output.isJson) output.json(JSON.stringify({ step, ...facts, command }));
+      const object = { step, ...facts, command };
+      if (!output.isWanted(object)) return;
+      if (output.isJson) output.one(object);
       else {
         const label = step.replace(/^./, (letter) => letter.toUpperCase()).padEnd(LABEL_CELLS);
         output.say(output.paint("bold", label) + escapeText(text));

@@ -5,7 +5,7 @@ import type { IntakeExplanation } from "../../../resources/apps/intakes/explain.
 import type { ExplainedItemEntity } from "../../../resources/events/explained-item.ts";
 import { formatPath } from "../../client/api.ts";
 import { findBlueprint } from "../../client/blueprint.ts";
-import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
+import { appOptions, type Client, createAction, examples, readEntity } from "../../client/command.ts";
 import { type DeliveryOptions, deliveryOptions, readDelivery } from "../../client/delivery.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode, usageError } from "../../exit.ts";
@@ -16,12 +16,17 @@ interface ExplainOptions extends DeliveryOptions {
   readonly verify?: boolean;
   readonly intake?: boolean;
   readonly routeBy?: readonly string[];
+  readonly file?: string;
 }
 
 export function define(command: Command, context: CommandContext): void {
   const target = "uid or id of the channel, or of the blueprint with --intake";
   deliveryOptions(appOptions(command).argument("<channel>", target))
     .option("--verify", "verify the delivery too; by default, verification is skipped")
+    .option(
+      "-f, --file <file>",
+      "JSON file with `events` to try instead of the channel's own; - is standard input",
+    )
     .option("--intake", "explain how the intake of a blueprint would route the items")
     .option("--route-by <path...>", "with --intake: paths to try instead of the intake's own")
     .action(
@@ -35,8 +40,11 @@ export function define(command: Command, context: CommandContext): void {
           bodyEncoding: "base64",
           verify: options.verify === true,
         };
+        if (options.intake && options.file) throw usageError("--intake and --file exclude each other.");
         if (options.intake) return explainIntake(client, named, { ...given, routeBy: options.routeBy });
-        const result = await api.post<Explanation>(await appPath("channels", named, "explain"), given);
+        const tried = options.file === undefined ? {} : await readEntity(io, options.file);
+        const path = await appPath("channels", named, "explain");
+        const result = await api.post<Explanation>(path, { ...given, ...tried });
         if (output.isJson) output.one(result);
         else show(result, output);
         const fails =
@@ -50,6 +58,7 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet explain calls --method GET --query 'status=done'", "a query instead of a body"],
     ["inlet explain hooks --preset github", "the provider's sample"],
     ["inlet explain hooks --data @push.json -H 'x-github-event: push'", "a file with headers"],
+    ["inlet explain inbox --data @order.json -f events.json", "definitions that you have not saved yet"],
     ["inlet explain slack --intake --preset slack", "to which install the blueprint's intake would route it"],
   ]).addHelpText(
     "after",

@@ -6,9 +6,11 @@ import {
   appOptions,
   declareSubcommands,
   examples,
+  fileOption,
   formatTime,
   parseCount,
   parsePast,
+  readEntity,
 } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
@@ -69,12 +71,24 @@ export function define(command: Command, context: CommandContext): void {
     "Show an item with its full delivery, and how it would be processed now",
     async ({ api, appPath }, [id]) => api.get(await appPath("quarantine", id)),
   );
+  fileOption(
+    part<[string], { readonly file: string }>(
+      "preview <channel>",
+      "Show which items of a channel would become events with the `events` in a file",
+      async ({ api, app, io }, [channelId], { file }) => {
+        const { id } = await app(channelId);
+        const body = { ...(await readEntity(io, file)), channelId };
+        return api.post(formatPath("apps", id, "quarantine", "preview"), body);
+      },
+    ),
+  );
   part<[readonly string[]]>("delete <item...>", "Delete items", async ({ api, output, app }, [ids]) => {
     const { id } = await app();
     for (const item of ids) output.one(await api.delete(formatPath("apps", id, "quarantine", item)));
   });
   examples(command, [
     ["inlet quarantine --reason schema_mismatch", "items that failed their schema"],
+    ["inlet quarantine preview hooks -f events.json", "try definitions before you save them"],
     ["inlet quarantine get qr_1", "the full delivery; the audit log records the access"],
   ]);
 }

@@ -1,5 +1,13 @@
-import type { Command } from "commander";
-import { appOptions, createAction, examples, parsePast } from "../../client/command.ts";
+import { type Command, InvalidArgumentError } from "commander";
+import { formatCount } from "../../../lib/quantities.ts";
+import {
+  appOptions,
+  createAction,
+  examples,
+  parseCount,
+  parseDuration,
+  parsePast,
+} from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf, followEvents, positionOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -9,6 +17,8 @@ import { formatEventLine } from "../../output/event-line.ts";
 interface TailOptions {
   readonly type?: string;
   readonly since?: number;
+  readonly count?: number;
+  readonly timeout?: number;
 }
 
 export function define(command: Command, context: CommandContext): void {
@@ -20,17 +30,25 @@ export function define(command: Command, context: CommandContext): void {
       "start time: an age such as 30m, 2h or 7d, or a timestamp (default: now)",
       parsePast,
     )
+    .option("--count <count>", "end after this number of events", parseCount(1, 1_000_000))
+    .option(
+      "--timeout <duration>",
+      "end after this time, such as 60s; exits with 1 if --count was not reached",
+      parseTimeout,
+    )
     .action(
       createAction<[readonly string[]], TailOptions>(
         context,
         async ({ api, output, app, io }, [channels], options) => {
-          const { type, since } = options;
+          const { type, since, count, timeout } = options;
+          const timeouts = timeout === undefined ? [] : [AbortSignal.timeout(timeout * 1_000)];
+          let shown = 0;
           const steps = followEvents(api, {
             env: io.env,
             appId: (await app(channels[0])).id,
             type,
             from: since === undefined ? undefined : positionOf(since),
-            signal: io.signal,
+            signal: AbortSignal.any([io.signal, ...timeouts]),
             onWaiting(reason) {
               if (reason !== undefined) output.note(`Waiting for the gateway: ${reason}`, "yellow");
             },
@@ -41,14 +59,29 @@ export function define(command: Command, context: CommandContext): void {
             if (channels.length > 0 && !channels.includes(channelOf(parsed.topic))) continue;
             if (output.isJson) output.json(event);
             else output.say(formatEventLine(parsed, output));
+            shown++;
+            if (shown === count) return EXIT.done;
           }
-          return EXIT.done;
+          if (count === undefined || io.signal.aborted) return EXIT.done;
+          output.note(
+            `${formatCount(shown, "event")} instead of ${count} arrived within ${timeout} seconds.`,
+          );
+          return EXIT.failed;
         },
       ),
     );
   examples(command, [
     ["inlet tail", "all channels, until Ctrl-C"],
     ["inlet tail inbox --since 30m", "one channel, from half an hour ago"],
+    ["inlet tail inbox --count 1 --timeout 60s", "wait for the next event"],
     ["inlet tail --type push | jq .data.ref", "JSON lines for a program"],
   ]);
+}
+
+const MAX_TIMEOUT_SECONDS = 86_400;
+
+function parseTimeout(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
+  throw new InvalidArgumentError("must be between 1s and 24h");
 }

@@ -13,8 +13,11 @@ import {
   parseCount,
   readEntity,
 } from "../../client/command.ts";
+import { readData } from "../../client/delivery.ts";
 import { parseParams } from "../../client/params.ts";
 import type { CommandContext } from "../../command-context.ts";
+import { usageError } from "../../exit.ts";
+import type { Io } from "../../io.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Channel>[] = [
@@ -41,6 +44,11 @@ interface PollOptions {
   readonly connection?: string;
   readonly every?: number;
   readonly reconciles?: string;
+}
+
+interface UpdateOptions {
+  readonly file?: string;
+  readonly secret?: string;
 }
 
 interface RegisterOptions {
@@ -74,6 +82,17 @@ export function define(command: Command, context: CommandContext): void {
         api.post<Channel>(await appPath("channels"), await readEntity(io, file)),
     ),
   );
+  part<[string], UpdateOptions>(
+    "update <channel>",
+    "Replace the fields of a channel that a file contains, or its secret",
+    async ({ api, appPath, io }, [named], { file, secret }) => {
+      if ((file === undefined) === (secret === undefined)) throw usageError("Use either --file or --secret.");
+      const change = file === undefined ? await readSecretChange(io, secret) : await readEntity(io, file);
+      return api.update<Channel>(await appPath("channels", named), () => change);
+    },
+  )
+    .option("-f, --file <file>", "JSON file with the fields of the API; - is standard input")
+    .option("--secret <secret>", "secret of the webhooks, which replaces the old ones: text, @file, or @-");
   for (const [verb, summary] of [
     ["pause", "Pause a channel: deliveries are stored in quarantine, sources stop"],
     ["resume", "Resume a channel: stored deliveries are processed first"],
@@ -170,6 +189,9 @@ export function define(command: Command, context: CommandContext): void {
   examples(command, [
     ["inlet channels --app welcome", "channels with their addresses"],
     ["inlet channels create -f hooks.json --app shop", "a channel from a JSON file"],
+    ["inlet channels update hooks -f events.json", 'changed fields only, such as {"events": […]}'],
+    ["inlet channels update hooks --secret @secret.txt", "the secret of its webhooks"],
+    ["inlet channels get hooks --field url", "the address, for a script"],
     [
       "inlet channels poll github issues owner=nodejs repo=node --connection con_…",
       "see `inlet presets get github`",
@@ -182,4 +204,9 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet channels schemas inbox received 1", "the schema that `dataschema` of an event names"],
     ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],
   ]);
+}
+
+async function readSecretChange(io: Io, secret = ""): Promise<object> {
+  const value = (await readData(io, secret)).toString().trim();
+  return { config: { secrets: [{ value }] } };
 }

@@ -42,7 +42,8 @@ export function define(command: Command, context: CommandContext): void {
     "create <events>",
     "Subscribe to <channel>:<type>, <channel>:* or *",
     async ({ api, appPath, io }, [eventUid], options) => {
-      const { handler: url, ordered, orderedByKey, batch: maxEvents, startAt, when: filter } = options;
+      const { handler: url, ordered, orderedByKey, batch: maxEvents, when: filter } = options;
+      const { connection: connectionId, startAt } = options;
       for (const name of ["ordered", "orderedByKey", "batch"] as const)
         if (options[name] !== undefined && url === undefined)
           throw usageError(`${FLAGS[name]} requires --handler.`);
@@ -53,7 +54,13 @@ export function define(command: Command, context: CommandContext): void {
       const handler =
         url === undefined ? undefined : { url, ordered: orderedByKey ? "key" : ordered, ...batch };
       const when = filter === undefined ? undefined : parseJson((await readData(io, filter)).toString());
-      return api.post(await appPath("events", "subscribe"), { eventUid, startAt, handler, when });
+      return api.post(await appPath("events", "subscribe"), {
+        eventUid,
+        connectionId,
+        startAt,
+        handler,
+        when,
+      });
     },
   )
     .option("--handler <url>", "post events to this address; the signing secret is shown once")
@@ -65,6 +72,7 @@ export function define(command: Command, context: CommandContext): void {
       parseCount(1, 1_000),
     )
     .option("--when <schema>", "JSON Schema of the events that the handler gets: text, @file, or @-")
+    .option("--connection <connectionId>", "connection for the channels that fetch these events")
     .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
   for (const [verb, summary] of [
     ["pause", "Pause a subscription; its position is retained"],
@@ -103,6 +111,7 @@ interface CreateOptions {
   readonly ordered?: boolean;
   readonly orderedByKey?: boolean;
   readonly batch?: number;
+  readonly connection?: string;
   readonly startAt?: string;
   readonly when?: string;
 }

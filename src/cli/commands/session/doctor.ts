@@ -1,14 +1,12 @@
 import type { Command } from "commander";
-import { apiOptions, examples } from "../../client/command.ts";
+import { apiOptions, type ClientOptions, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
-import { createOutput, type OutputFormat } from "../../output/output.ts";
+import { createOutput } from "../../output/output.ts";
 import { CONFIG_OPTION } from "../machine.ts";
 
-interface DoctorOptions {
-  readonly url?: string;
+interface DoctorOptions extends Pick<ClientOptions, "url" | "output" | "field"> {
   readonly config?: string;
-  readonly output?: OutputFormat;
   readonly gatewayOnly?: boolean;
 }
 
@@ -19,8 +17,8 @@ export function define(command: Command, context: CommandContext): void {
   apiOptions(command)
     .option(...CONFIG_OPTION)
     .option("--gateway-only", "check only the gateway, not this machine")
-    .action(async ({ url, config, output: format, gatewayOnly = false }: DoctorOptions) => {
-      const output = createOutput(io, format);
+    .action(async ({ url, config, output: format, field, gatewayOnly = false }: DoctorOptions) => {
+      const output = createOutput(io, format, field);
       const { checkInstallation } = await import("../../doctor/installation.ts");
       const { checkGateway } = await import("../../doctor/gateway.ts");
       const found = [

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { createApi } from "../../client/api.ts";
-import { apiOptions, examples } from "../../client/command.ts";
+import { apiOptions, type ClientOptions, examples } from "../../client/command.ts";
 import { parseUrl, writeCredentials } from "../../client/credentials.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CommandError, EXIT } from "../../exit.ts";
-import { createOutput, type OutputFormat } from "../../output/output.ts";
+import { createOutput } from "../../output/output.ts";
 import { readSecret } from "../../output/prompt.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
@@ -16,8 +16,8 @@ export function define(command: Command, context: CommandContext): void {
     .description(
       "Store a gateway's address and an API key. The key is read from standard input; a terminal prompts for it.",
     )
-    .action(async (options: { readonly url?: string; readonly output?: OutputFormat }) => {
-      const output = createOutput(io, options.output);
+    .action(async (options: Pick<ClientOptions, "url" | "output" | "field">) => {
+      const output = createOutput(io, options.output, options.field);
       const baseUrl = parseUrl(options.url ?? (io.env.INLET_URL || DEFAULT_URL));
       const apiKey = (await readSecret(io, `API key for ${baseUrl}: `)).trim();
       if (apiKey === "") throw new CommandError("No API key was entered.", { exitCode: EXIT.wrongSettings });
