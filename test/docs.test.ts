@@ -92,10 +92,16 @@ describe("the README and the pages of src/docs", () => {
     );
   });
 
+  it("use the commands of Inlet instead of shell functions, except in a program of their own", () => {
+    const own = find(/^ *(\w+)\(\) ?\{/gm);
+    expect(own.map(({ page, found }) => `${page}: ${found}`)).toEqual([
+      "src/docs/reading.md: handle",
+      "src/docs/reading.md: r",
+    ]);
+  });
+
   it("contain no shell loop that waits without a time limit", () => {
-    const waits = find(/\b(wait_for '|while kill -0 )/g);
-    expect(waits.length).toBeGreaterThan(10);
-    expect(find(/^(until .*; do .*)/gm)).toEqual([]);
+    expect(find(/^ *(until .*; do .*)/gm)).toEqual([]);
   });
 
   it("have a kind, and are listed under its heading on the start page", () => {

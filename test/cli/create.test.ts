@@ -65,11 +65,16 @@ it("reports fields that the API rejects, and files without an object", async () 
 
 it("replaces the secret of a channel, which then accepts deliveries that are signed with it", async () => {
   const changed = await run(`channels update hooks --secret @${text("secret.txt", "another secret\n")}`);
-  expect(rows(changed.stdout)).toMatchObject([{ uid: "hooks", state: "active", config: { preset: "github" } }]);
+  expect(rows(changed.stdout)).toMatchObject([
+    { uid: "hooks", state: "active", config: { preset: "github" } },
+  ]);
   expect(changed.stdout).not.toContain("another secret");
   const sent = await runInlet(["send", "hooks", "--secret", "another secret"], { env: world.env });
   expect(rows(sent.stdout)).toMatchObject([{ status: 200, body: { published: 1 } }]);
-  expect(await run("channels update hooks")).toMatchObject({ code: 2, stderr: "Use either --file or --secret.\n" });
+  expect(await run("channels update hooks")).toMatchObject({
+    code: 2,
+    stderr: "Use either --file or --secret.\n",
+  });
 });
 
 it("tries definitions of a file on a delivery and on quarantined items, before they are saved", async () => {

@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +13,7 @@ import { freePort } from "../support/free-port.ts";
 import { createTestStores, startTestGateway } from "../support/gateway.ts";
 import { API_KEY } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 import { until } from "../support/until.ts";
 
@@ -148,26 +150,44 @@ describe("the example configurations", () => {
       expect(await apply(stores.env, join(EXAMPLES, file))).toMatch(/Done: 0 changed\.\n$/);
   });
 
-  it("follow an event stream like that of Wikipedia", async () => {
+  /** Applies an example to a new gateway, after changing its text. Returns the ids of the events in the app, once there are some. */
+  async function eventsOf(file: string, uid: string, change: (text: string) => string, count: number) {
     await using stores = await createTestStores();
-    await using stream = await startStreamServer();
-    const text = await readFile(join(EXAMPLES, "wikipedia.setup.json"), "utf8");
-    const file = join(dir, "local.setup.json");
-    const local = text.replace("https://stream.wikimedia.org/v2/stream/recentchange", stream.url);
-    await writeFile(
-      file,
-      local.replace(`"typePath": "$.type"`, `"typePath": "$event"`).replace(`"edit"`, `"even"`),
-    );
+    const local = join(dir, `local-${file}`);
+    await writeFile(local, change(await readFile(join(EXAMPLES, file), "utf8")));
     const settings = { ...stores.env, INLET_ALLOW_NETWORKS: "127.0.0.0/8" };
     await using running = await startTestGateway(settings);
-    await apply(settings, file);
+    await apply(settings, local);
     const apps = await running.api<readonly { id: string; uid: string }[]>("GET", "/apps");
-    const app = apps.find(({ uid }) => uid === "wikipedia");
-    await until(() => stream.open() === 1);
+    const app = apps.find((one) => one.uid === uid);
+    const list = () => running.api<readonly { id: string }[]>("GET", `/apps/${app?.id}/events`);
+    await until(async () => (await list()).length >= count);
+    return (await list()).map(({ id }) => id);
+  }
+
+  it("follow an event stream like that of Wikipedia", async () => {
+    await using stream = await startStreamServer();
     stream.make(3);
-    await until(async () => {
-      const events = await running.api<readonly object[]>("GET", `/apps/${app?.id}/events`);
-      return events.length === 2;
+    const change = (text: string): string =>
+      text
+        .replace("https://stream.wikimedia.org/v2/stream/recentchange", stream.url)
+        .replace(`"typePath": "$.type"`, `"typePath": "$event"`)
+        .replace(`"edit"`, `"even"`);
+    expect(await eventsOf("wikipedia.setup.json", "wikipedia", change, 2)).toEqual(["0", "2"]);
+  });
+
+  it("poll a list like GitHub's releases", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify([
+          { id: 2, tag_name: "v2.0.0" },
+          { id: 1, tag_name: "v1.0.0" },
+        ]),
+      );
     });
+    await using github = await listenLocally(server);
+    const change = (text: string): string => text.replace("https://api.github.com", github.origin);
+    expect(await eventsOf("github-releases.setup.json", "releases", change, 2)).toEqual(["1", "2"]);
   });
 });

@@ -3,19 +3,10 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { createSession } from "better-sse";
 import { expect, it } from "vitest";
-import { API_KEY } from "../support/gateway-process.ts";
 import { listenLocally } from "../support/local-server.ts";
-import { expectInOrder, type PastedPages, startPastedPages } from "../support/pasted-pages.ts";
+import { expectInOrder, startPastedPages } from "../support/pasted-pages.ts";
 import { startGitHub } from "../support/providers/github.ts";
 import { until } from "../support/until.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
-
-/** Lets a script call the command line as `npx inlet`, for the gateway of the pages. */
-const preludeFor = ({ gateway, dir }: PastedPages): string => `
-export INLET_URL=${gateway.origin} INLET_API_KEY=${API_KEY} XDG_CONFIG_HOME=${dir}/config
-npx() { shift; "${process.execPath}" "${MAIN}" "$@"; }
-`;
 
 it("the commands of the GitHub tutorial register a webhook, read a push, and remove the webhook", async () => {
   await using pages = await startPastedPages();
@@ -26,14 +17,12 @@ it("the commands of the GitHub tutorial register a webhook, read a push, and rem
     .replace("--token @token.txt", `--token @token.txt --base-url ${github.url}`);
   const [register = "", rest = ""] = script.split(/(?=^npx inlet events)/m);
   const [read = "", remove = ""] = rest.split(/(?=^npx inlet apps delete)/m);
-  const run = (part: string): Promise<string> => pages.run(preludeFor(pages) + part);
-
-  expectInOrder(await run(register), ['"step":"registration"', '"state":"active"', '"eventId"']);
+  expectInOrder(await pages.run(register), ['"step":"registration"', '"state":"active"', '"eventId"']);
   expect(github.hooks()).toHaveLength(1);
   const [sent] = await github.deliver({ ref: "refs/heads/tutorial" }, "push");
   expect(sent?.status).toBe(200);
-  expectInOrder(await run(read), ["refs/heads/tutorial", "refs/heads/main", '"state":"active"']);
-  await run(remove);
+  expectInOrder(await pages.run(read), ["refs/heads/tutorial", "refs/heads/main", '"state":"active"']);
+  await pages.run(remove);
   await until(() => github.hooks().length === 0);
 });
 
@@ -53,7 +42,7 @@ it("the commands of the tutorial on streams and polls publish events of both, an
     .scriptOf("follow-and-poll.md")
     .replace("https://stream.wikimedia.org/v2/stream/recentchange", `${local.origin}/stream`)
     .replace("https://api.github.com/repos/nodejs/node/events", `${local.origin}/list`);
-  const output = await pages.run(preludeFor(pages) + script);
+  const output = await pages.run(script);
   expectInOrder(output, [
     '"eventId":"1"',
     '"title":"A page"',

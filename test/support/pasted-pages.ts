@@ -21,8 +21,38 @@ export interface PastedPages extends AsyncDisposable {
   readonly paste: (...names: readonly string[]) => Promise<string>;
 }
 
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** Lets a script call the command line as `npx inlet`, signed in to this gateway. */
+export const signedInTo = (origin: string, dir: string): string => `
+export INLET_URL=${origin} INLET_API_KEY=${API_KEY} XDG_CONFIG_HOME=${dir}/config
+npx() { shift; "${process.execPath}" "${MAIN}" "$@"; }
+`;
+
+/** Returns a line of a script that waits until a shell condition is true, or fails after a minute. */
+export const waitUntil = (condition: string): string =>
+  `for _ in $(seq 600); do if ${condition}; then break; fi; sleep 0.1; done; ${condition}\n`;
+
 export const readPage = (name: string): string =>
   readFileSync(new URL(`../../src/docs/${name}`, import.meta.url), "utf8");
+
+/** Returns the shell blocks of a page that a reader can run as they are. */
+export const shellBlocksOf = (text: string): string =>
+  [...text.matchAll(/(?<!-->\n)^( *)```sh\n([\s\S]*?)^\1```/gm)]
+    .map(([, indent = "", block = ""]) => outdent(block, indent))
+    .join("\n");
+
+/** Returns the program that a page shows after it names the file. */
+export function programOf(page: string, file: string): string {
+  const text = readPage(page);
+  const after = text.slice(text.indexOf(`\`${file}\``));
+  const [, indent = "", program] = /^( *)```(?:js|py)\n([\s\S]*?)^\1```/m.exec(after) ?? [];
+  if (program === undefined) throw new Error(`${page} has no ${file}`);
+  return outdent(program, indent);
+}
+
+const outdent = (block: string, indent: string): string =>
+  block.replaceAll(new RegExp(`^${indent}`, "gm"), "");
 
 export async function startPastedPages(): Promise<PastedPages> {
   await using starting = new AsyncDisposableStack();
@@ -38,13 +68,10 @@ export async function startPastedPages(): Promise<PastedPages> {
   starting.defer(() => rm(dir, { recursive: true, force: true }));
 
   function scriptOf(...names: readonly string[]): string {
-    const text = names.map(readPage).join("");
-    const script = [...text.matchAll(/(?<!-->\n)^( *)```sh\n([\s\S]*?)^\1```/gm)]
-      .map(([, indent = "", block = ""]) => block.replaceAll(new RegExp(`^${indent}`, "gm"), ""))
-      .join("\n")
-      .replaceAll("KEY=ik_…", `KEY=${API_KEY}`)
+    const script = shellBlocksOf(names.map(readPage).join(""))
+      .replaceAll("ik_…", API_KEY)
       .replaceAll("http://127.0.0.1:8080", gateway.origin)
-      .replace(
+      .replaceAll(
         "redis-cli -s data/run/redis.sock",
         `redis-cli -s ${redis.pathname} -n ${redis.searchParams.get("db")}`,
       );
@@ -53,7 +80,9 @@ export async function startPastedPages(): Promise<PastedPages> {
   }
 
   const run = async (script: string): Promise<string> => {
-    const running = promisify(execFile)("sh", ["-euc", script], { cwd: dir });
+    const running = promisify(execFile)("sh", ["-euc", signedInTo(gateway.origin, dir) + script], {
+      cwd: dir,
+    });
     const { stdout } = await running.catch((error: Error) => {
       const notable = gateway.lines.filter(({ level }) => level !== "info");
       error.message += `\nLog of the gateway: ${JSON.stringify(notable.slice(-5))}`;
