@@ -21,10 +21,14 @@ export function endPretenuring(): void {
  *
  * Loading the modules grows the young generation to its maximum. V8 shrinks it only in a collection of the last resort. Measured: the
  * resident memory of an idle gateway fell from 210 to 155 MiB.
+ *
+ * Under load, the young generation then grows by a factor of 8 at a time. By default it doubles, and only after as many bytes have
+ * survived as it holds. Measured: 86 young collections during the first 38,000 deliveries, and 34 with this factor.
  */
 export function releaseStartupMemory(): void {
   setFlagsFromString("--expose-gc");
   const collect: (options: object) => void = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");
   collect({ type: "major", flavor: "last-resort" });
+  setFlagsFromString("--semi-space-growth-factor=8");
 }
