@@ -62,11 +62,12 @@ it("the Copy button on a documentation page copies a whole code block", async ()
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   await page.goto(`${origin}/docs/quickstart`);
-  const [block, button] = [page.locator("pre").nth(1), page.getByRole("button", { name: "Copy" }).nth(1)];
+  const frame = page.locator(".block", { hasText: "cat > shop.json" });
+  const [block, button] = [frame.locator("pre"), frame.getByRole("button")];
   await button.click();
   await page.getByRole("button", { name: "Copied" }).waitFor();
   const copied = await page.evaluate<string>("navigator.clipboard.readText()");
-  expect(copied).toMatch(/^BLUEPRINT=.*\n[\s\S]*\n$/);
+  expect(copied).toMatch(/^cat > shop\.json.*\n[\s\S]*\n$/);
   expect(copied).toBe(await block.textContent());
   await context.close();
 });
@@ -79,6 +80,25 @@ it("the API reference shows only its headings when it opens, and needs fewer tha
   expect(await page.locator(".opblock").count()).toBe(0);
   expect(await page.evaluate("performance.getEntriesByType('resource').length")).toBeLessThan(6);
   await page.close();
+});
+
+it("the API reference collapses the groups that have no effect on events, and opens one for a search or a link", async () => {
+  const { page, complaints } = await visit();
+  const groups = page.locator("details");
+  expect(await groups.locator("summary h2").allTextContents()).toEqual(["Access", "Platform"]);
+  const isShown = (tag: string): Promise<boolean> => page.locator(`[data-tag="${tag}"]`).isVisible();
+  expect(await Promise.all(["Hooks", "Roles", "Rooms"].map(isShown))).toEqual([true, false, false]);
+  await groups.last().locator("summary").click();
+  await page.locator('[data-tag="Rooms"]').waitFor();
+  expect(await groups.last().locator("summary").textContent()).toContain("larger platform");
+  await search(page, "createForm");
+  await page.locator("#operations-Forms-createForm").waitFor();
+  expect(await shown(page)).toEqual(["createForm"]);
+  expect(complaints).toEqual([]);
+  await page.close();
+  const linked = await visit("#/Telephony/registerPhoneNumber");
+  await linked.page.locator("#operations-Telephony-registerPhoneNumber").waitFor();
+  await linked.page.close();
 });
 
 it("the search of the API reference finds operations by words of their path, method, name or heading", async () => {

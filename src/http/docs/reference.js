@@ -73,6 +73,46 @@ window.addEventListener("load", () => {
     },
   });
 
+  /** Shows the first group of tags, and collapses each other group below its name and description. */
+  const groups = ({ React }) => ({
+    wrapComponents: {
+      operations: (Operations) => (props) => {
+        const found = props.specSelectors.taggedOperations();
+        const isSearching = phraseOf(props.layoutSelectors) !== "";
+        const linked = decodeURIComponent(window.location.hash.split("/")[1] ?? "");
+        const [first, ...others] = (whole["x-tagGroups"] ?? [])
+          .map((group) => ({ ...group, found: found.filter((_, tag) => group.tags.includes(tag)) }))
+          .filter((group) => group.found.size > 0);
+        if (first === undefined) return React.createElement(Operations, props);
+        const list = (group) =>
+          React.createElement(Operations, {
+            ...props,
+            specSelectors: { ...props.specSelectors, taggedOperations: () => group.found },
+          });
+        const folded = (group) =>
+          React.createElement(
+            "details",
+            { key: group.name, open: isSearching || group.tags.includes(linked) },
+            React.createElement(
+              "summary",
+              { style: { cursor: "pointer", padding: "16px 26px" } },
+              React.createElement("h2", { style: { display: "inline", marginRight: "10px" } }, group.name),
+              React.createElement("span", { style: { fontSize: "14px" } }, group.description),
+            ),
+            list(group),
+          );
+        // A search may find operations of collapsed groups only.
+        const isCollapsed = first.name !== whole["x-tagGroups"][0].name;
+        return React.createElement(
+          "div",
+          { className: "tag-groups" },
+          ...(isCollapsed ? [folded(first)] : [list(first)]),
+          ...others.map(folded),
+        );
+      },
+    },
+  });
+
   window.SwaggerUIBundle({
     url: "../v1/openapi.json",
     dom_id: "#document",
@@ -84,7 +124,7 @@ window.addEventListener("load", () => {
     // A token that the user enters must not be stored in the browser.
     persistAuthorization: false,
     presets: [window.SwaggerUIBundle.presets.apis],
-    plugins: [heads, search],
+    plugins: [heads, search, groups],
   });
 });
 

@@ -8,7 +8,7 @@ import { withKinds } from "./kinds.ts";
 import { documentedPath, toOperation, withExamples } from "./operation.ts";
 import { outsidePaths } from "./outside.ts";
 import { createSchemaWriter } from "./schemas.ts";
-import { describeTags } from "./tags.ts";
+import { describeTags, groupTags } from "./tags.ts";
 
 const DESCRIPTION = `The management API of Inlet, and the addresses to which events are sent.
 
@@ -51,6 +51,7 @@ export function createDocument(
   const outside = outsidePaths({ schemas, hooksUrl });
   const components = withKinds(schemas.components(), channelKinds, schemas);
   const documented = withExamples({ ...paths, ...outside }, components);
+  const tags = new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"]);
   return {
     openapi: "3.1.1",
     info: {
@@ -62,7 +63,8 @@ export function createDocument(
     },
     servers: [{ url: "/v1", description: "This gateway." }],
     security: [{ bearer: [] }],
-    tags: describeTags(new Set([...routes.map(({ tag }) => tag), "Hooks", "Operations"])),
+    tags: describeTags(tags),
+    "x-tagGroups": groupTags(tags),
     paths: documented,
     components: {
       securitySchemes: {

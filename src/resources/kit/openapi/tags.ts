@@ -1,5 +1,7 @@
-/** Headings of the API reference, in display order, with their descriptions. */
-const TAGS: Readonly<Record<string, string>> = {
+type Descriptions = Readonly<Record<string, string>>;
+
+/** Headings of the API reference with their descriptions, in display order. */
+const EVENTS: Descriptions = {
   Hooks: "The addresses of push channels, to which senders post deliveries.",
   Apps: "Installations of blueprints. An app contains channels, the events that they publish, and subscriptions to these events.",
   Channels:
@@ -21,6 +23,10 @@ const TAGS: Readonly<Record<string, string>> = {
   Problems: "Problems that Inlet has detected in an organization, such as failing channels and handlers.",
   Connections: "Credentials for the requests that Inlet sends to sources and handlers.",
   Blueprints: "Templates for apps: channels and their event definitions, without secrets.",
+  Operations: "Health, metrics, documentation and console of the gateway.",
+};
+
+const ACCESS: Descriptions = {
   Authentication: "Access tokens.",
   "API keys": "Tokens for callers of this API.",
   Organizations: "Organizations own all other resources. A resource is visible only within its organization.",
@@ -32,6 +38,9 @@ const TAGS: Readonly<Record<string, string>> = {
   Roles: "Named sets of permissions.",
   Permissions: "The permissions that can be granted. Inlet defines them.",
   Audit: "Log of all changes with their authors, and counts of rejected requests.",
+};
+
+const PLATFORM: Descriptions = {
   Store: "Stores with their categories, artifacts, pricing plans, orders and reviews.",
   Agents: "Agents that take part in rooms and conversations.",
   "Knowledge bases": "Collections of knowledge for agents.",
@@ -42,12 +51,46 @@ const TAGS: Readonly<Record<string, string>> = {
   State: "States and their variables.",
   Forms: "Forms and their inputs.",
   Collections: "Records with the fields that their collection defines.",
-  Operations: "Health, metrics, documentation and console of the gateway.",
 };
 
-/** Returns the used tags with their descriptions, in the order of `TAGS`. Tags without a description come last. */
-export function describeTags(used: ReadonlySet<string>): readonly object[] {
-  const known = Object.keys(TAGS).filter((name) => used.has(name));
-  const others = [...used].filter((name) => !(name in TAGS));
-  return [...known.map((name) => ({ name, description: TAGS[name] })), ...others.map((name) => ({ name }))];
+interface TagGroup {
+  readonly name: string;
+  /** Shown by the API reference next to the name of a collapsed group. */
+  readonly description: string;
+  readonly tags: Descriptions;
 }
+
+/** Groups of tags in the order of the API reference, which collapses all but the first group. */
+const GROUPS: readonly TagGroup[] = [
+  { name: "Events and channels", description: "How events enter Inlet, and who gets them.", tags: EVENTS },
+  {
+    name: "Access",
+    description: "Organizations, accounts, roles and keys: who may call this API.",
+    tags: ACCESS,
+  },
+  {
+    name: "Platform",
+    description:
+      "Resources without any effect on events. They exist because Inlet implements the interface of a larger platform, whose clients expect them.",
+    tags: PLATFORM,
+  },
+];
+
+/** Returns the used tags with their descriptions, in the order of `GROUPS`. Tags without a description come last. */
+export function describeTags(used: ReadonlySet<string>): readonly object[] {
+  const descriptions: Descriptions = Object.assign({}, ...GROUPS.map(({ tags }) => tags));
+  const known = Object.keys(descriptions).filter((name) => used.has(name));
+  const others = [...used].filter((name) => !(name in descriptions));
+  return [
+    ...known.map((name) => ({ name, description: descriptions[name] })),
+    ...others.map((name) => ({ name })),
+  ];
+}
+
+/** Returns the groups of the used tags, in the form of the OpenAPI extension `x-tagGroups`. */
+export const groupTags = (used: ReadonlySet<string>): readonly object[] =>
+  GROUPS.map(({ name, description, tags }) => ({
+    name,
+    description,
+    tags: Object.keys(tags).filter((tag) => used.has(tag)),
+  }));
