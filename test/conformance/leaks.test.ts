@@ -18,8 +18,8 @@ import { OPAQUE } from "./recipes.ts";
 import { visible } from "./requests.ts";
 import { idsIn, keptOf } from "./victim.ts";
 
-// The tests run in order and build on each other. The last two tests of the operations use a quarter of them;
-// `test/deep/leaks.test.ts` covers every operation and combination, and idempotency keys.
+// The tests run in order and build on each other. The tests of the operations use a quarter of them; `test/deep/leaks.test.ts` covers
+// every operation and combination, and idempotency keys.
 let matrix: LeakMatrix;
 /** The victim's ids, which no response to another caller may contain. */
 let ourIds: ReadonlySet<string>;
@@ -48,11 +48,11 @@ describe("the test data of two organizations", () => {
   });
 });
 
-describe("every API operation", () => {
+describe("an API operation", () => {
   it("accepts every id of the caller's own organization in a body or query", async () => {
-    const tried = await tryOwnIds(matrix, { plain: false });
-    expect(tried.findings).toEqual([]);
-    accepted = tried.accepted;
+    const own = await tryOwnIds(matrix, "few");
+    expect(own.findings).toEqual([]);
+    accepted = own.accepted;
   });
 
   it("rejects a caller without permission with the same 401 or 403 for existing and random ids, and changes no data", async () => {

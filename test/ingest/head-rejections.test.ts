@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { startListener } from "../../src/gateway/listener.ts";
 import { createHooks } from "../../src/http/hooks.ts";
 import type { CompiledChannel } from "../../src/ingest/compile-channel.ts";
 import { UnavailableError } from "../../src/lib/errors.ts";
+import { opened } from "../support/opened.ts";
 import { until } from "../support/until.ts";
 import { createTestLimits, createTestReceive, pushChannel } from "./receive-support.ts";
 
@@ -14,16 +15,11 @@ const CHANNEL = pushChannel({ maxBodyBytes: LONG });
 /** Its channel would reject the body as too large. */
 const PULLED: CompiledChannel = { ...CHANNEL, identity: { ...CHANNEL.identity, kind: "sse" } };
 
-/** The transport under test. */
-let hookFastPath: boolean;
-let ending = new AsyncDisposableStack();
-afterEach(async () => {
-  await ending.disposeAsync();
-  ending = new AsyncDisposableStack();
-});
+const ending = opened(() => new AsyncDisposableStack());
 
 /** @returns the requests counted by the rate limit, the deliveries, and the port */
 async function start(
+  hookFastPath: boolean,
   findChannel: () => CompiledChannel | undefined | Promise<CompiledChannel>,
   requestsPerSecond = 1_000,
 ) {
@@ -90,18 +86,15 @@ const ANSWERS = [
   ],
 ] as const;
 
-describe.each([
+// Each test has a listener of its own, and mostly waits until a connection is closed.
+describe.concurrent.each([
   ["the fast path", true],
   ["node:http", false],
 ])("a request that is read by %s", (_, isFast) => {
-  beforeEach(() => {
-    hookFastPath = isFast;
-  });
-
   it.each(
     ANSWERS,
   )("with %s is rejected before the body has arrived, and the connection is closed", async (_, find, status) => {
-    const { port, seen } = await start(find);
+    const { port, seen } = await start(isFast, find);
     const { got } = await post(port, LONG + 1);
     await until(() => got.hasEnded);
     expect(got.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -109,7 +102,7 @@ describe.each([
   });
 
   it("with a rejected content type keeps its connection if the rest of its body arrives soon", async () => {
-    const { port } = await start(() => ({ ...CHANNEL, acceptsContentType: () => false }));
+    const { port } = await start(isFast, () => ({ ...CHANNEL, acceptsContentType: () => false }));
     const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
     await until(() => got.text.startsWith("HTTP/1.1 415 ") && got.text.endsWith("}"));
     socket.write("a".repeat(LONG / 2));
@@ -119,7 +112,7 @@ describe.each([
   });
 
   it("with a body that is too large is counted once against the sender's rate limit", async () => {
-    const { port, seen } = await start(() => CHANNEL, 1);
+    const { port, seen } = await start(isFast, () => CHANNEL, 1);
     const statuses: string[] = [];
     for (let i = 0; i < 3; i++) {
       const { got } = await post(port, LONG + 1);
@@ -131,7 +124,7 @@ describe.each([
   });
 
   it("with a long body is read completely if its head is accepted, and is counted once", async () => {
-    const { port, seen } = await start(() => CHANNEL);
+    const { port, seen } = await start(isFast, () => CHANNEL);
     const { socket, got } = await post(port, LONG, "a".repeat(LONG / 2));
     socket.write("b".repeat(LONG / 2));
     await until(() => got.text.includes("HTTP/1.1 200 OK"));
@@ -142,7 +135,7 @@ describe.each([
     ["is found asynchronously", () => Promise.resolve(CHANNEL), 413],
     ["cannot be looked up", () => Promise.reject(new UnavailableError("PostgreSQL is away")), 503],
   ])("with a body that is too large receives only one response if its channel %s", async (_, find, status) => {
-    const { port } = await start(find);
+    const { port } = await start(isFast, find);
     const { got } = await post(port, LONG + 1);
     await until(() => got.hasEnded);
     expect(got.text.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);

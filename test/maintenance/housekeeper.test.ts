@@ -16,6 +16,7 @@ import {
   type HousekeeperTiming,
   startHousekeeper,
 } from "../../src/maintenance/housekeeper.ts";
+import { itDeep } from "../support/deep-run.ts";
 import { opened } from "../support/opened.ts";
 import { startRedis } from "../support/redis.ts";
 import { startTestSpine, type TestSpine } from "../support/spine.ts";
@@ -35,12 +36,12 @@ afterEach(async () => {
 
 const HOUR_MS = 3_600_000;
 const FAST: HousekeeperTiming = {
-  tickMs: 20,
+  tickMs: 50,
   leaseMs: HOUR_MS,
-  sweepEveryMs: 20,
-  expireEveryMs: 20,
+  sweepEveryMs: 50,
+  expireEveryMs: 50,
   watchEveryMs: HOUR_MS,
-  usageEveryMs: 20,
+  usageEveryMs: 50,
   retiredForMs: HOUR_MS,
 };
 
@@ -163,23 +164,26 @@ describe("cleanup in Redis after a deletion", () => {
     expect(left.filter((key) => !/^inlet:(?:rate:|.jobs\..*:meta$|.d\..*:g:)/.test(key))).toEqual([]);
   });
 
-  it("is completed once Redis is available again, if Redis was unavailable during the deletion", async () => {
-    await using server = await startRedis();
-    await using own = await startTestSpine({ server });
-    const app = await own.install(channel("main"));
-    const { id, topics } = await subscribe(app.id, own);
-    const keeper = startKeeper({ on: own });
-    await until(async () => (await holder(own)) !== undefined);
-    server.signal("SIGSTOP");
-    await own.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
-    expect(await removals(own)).toHaveLength(1);
-    await keeper.settleNow();
-    expect(await removals(own)).toHaveLength(1);
-    server.signal("SIGCONT");
-    await until(async () => (await removals(own)).length === 0);
-    expect(await own.groups.list(topics[0])).toEqual([]);
-    await keeper[Symbol.asyncDispose]();
-  });
+  itDeep(
+    "is completed once Redis is available again, if Redis was unavailable during the deletion",
+    async () => {
+      await using server = await startRedis();
+      await using own = await startTestSpine({ server });
+      const app = await own.install(channel("main"));
+      const { id, topics } = await subscribe(app.id, own);
+      const keeper = startKeeper({ on: own });
+      await until(async () => (await holder(own)) !== undefined);
+      server.signal("SIGSTOP");
+      await own.api.call.delete(`/apps/${app.id}/subscriptions/${id}`);
+      expect(await removals(own)).toHaveLength(1);
+      await keeper.settleNow();
+      expect(await removals(own)).toHaveLength(1);
+      server.signal("SIGCONT");
+      await until(async () => (await removals(own)).length === 0);
+      expect(await own.groups.list(topics[0])).toEqual([]);
+      await keeper[Symbol.asyncDispose]();
+    },
+  );
 });
 
 describe("the housekeeper", () => {

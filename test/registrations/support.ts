@@ -65,8 +65,9 @@ export interface RegisteredChannel {
   readonly hooks: () => ReturnType<Emulator["hooks"]>;
 }
 
+/** Repeats a check until it passes. Each check may be a request with queries, so more frequent checks would slow down the registrar. */
 export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(check, { timeout: CEILING_MS, interval: 10 });
+  vi.waitFor(check, { timeout: CEILING_MS, interval: 50 });
 
 export async function startRegistrationRig(
   startProvider: StartEmulator,
@@ -124,7 +125,7 @@ export async function startRegistrationRig(
           log,
           metrics: createMetrics(),
           wakes: { store: async ({ uid }) => woken.push(uid) > 0 },
-          timing: { tickMs: 10, settleMs: 0, ...timing },
+          timing: { tickMs: 25, settleMs: 0, ...timing },
         }),
       ),
     async register({ preset, params, target, basePath = "", config, events, connectionId, checkSeconds }) {

@@ -7,6 +7,7 @@ import { filesOf } from "./files-of.ts";
  */
 export const LONG_FILES: readonly string[] = filesOf(`
   bus/publish/dedupe-random
+  channels/polling/large-pages
   channels/polling/random
   channels/polling/reconcile-random
   channels/pull/polls/wrong-clock

@@ -43,7 +43,7 @@ function startWatch(
     isHolder,
     clock: Date.now,
     log: createLog({ level: "info", destination: { write: (line) => void lines.push(JSON.parse(line)) } }),
-    timing: { everyMs: 5, slowEveryMs: 5, openAfterMs: 0, resolveAfterMs: 0 },
+    timing: { everyMs: 20, slowEveryMs: 20, openAfterMs: 0, resolveAfterMs: 0 },
   });
   return Object.assign(watch, { lines });
 }
