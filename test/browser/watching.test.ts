@@ -117,6 +117,27 @@ describe("the quarantine view", () => {
     await expect.poll(() => dialog.locator(".tally dd").nth(1).textContent()).toBe("1");
   });
 
+  it("warns if a redrive would release no item, and deletes the selected items", async () => {
+    const other = await givenChannel(console.gateway, { uid: "doomed", events: [definition("number")] });
+    for (let i = 0; i < 3; i++) await other.send(order(`doomed-${i}`, "12"));
+    await using opened = await console.open(`/quarantine?app=${other.appId}`);
+    const { page } = opened;
+    await row(page, "schema_mismatch").click();
+    await page.getByRole("button", { name: "Preview and redrive 3" }).click();
+    await page.getByText("No item would be released.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Select all" }).click();
+    await page.getByRole("checkbox").first().uncheck();
+    await page.getByRole("button", { name: "Delete 2" }).click();
+    const dialog = page.getByRole("dialog", { name: "Delete 2 items" });
+    await dialog.getByRole("button", { name: "Delete 2" }).click();
+    await dialog.getByText("2 of 2 deleted").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("1 item", { exact: true }).waitFor();
+    const left = await console.gateway.api<readonly object[]>("GET", `${other.appPath}/quarantine`);
+    expect(left).toHaveLength(1);
+  });
+
   it("shows markup in names, ids, headers and bodies as plain text", async () => {
     await channel.send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
       "x-note": "<b onclick=1>note</b>",
@@ -482,7 +503,7 @@ describe("the deliveries view", () => {
         const steps = page.getByRole("list", { name: "Processing steps" });
         await steps.getByText("The data does not match the schema of its definition.").waitFor();
         await steps.getByText("Fix the schema").waitFor();
-        await page.getByRole("link", { name: "Fix rule" }).waitFor();
+        await page.getByRole("link", { name: "Fix the definitions" }).waitFor();
         await page.getByRole("button", { name: "Redrive", exact: true }).waitFor();
       },
     });

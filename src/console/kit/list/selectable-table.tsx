@@ -1,6 +1,15 @@
 import { useState } from "preact/hooks";
 import { Button } from "../layout/button.tsx";
+import { formatCount } from "../text/numbers.ts";
 import { type Column, CountLine, Table } from "./table.tsx";
+
+interface SelectionAction<Row> {
+  /** Returns the label of the button, given the number of selected rows or `selected`. */
+  readonly verb: (count: string) => string;
+  readonly look?: string;
+  /** Called with the selected rows in list order. */
+  readonly onRun: (selected: readonly Row[]) => void;
+}
 
 interface Props<Row> {
   /** Plural name of the rows: `Items`. */
@@ -9,16 +18,13 @@ interface Props<Row> {
   readonly rows: readonly Row[];
   /** Whether rows can be selected. If not, the user can still open them. */
   readonly isSelectable: boolean;
-  /** Returns the label of the action button, given the number of selected rows. */
-  readonly verb: (count: number) => string;
-  /** Called with the selected rows in list order when the user clicks the action button. */
-  readonly onRun: (selected: readonly Row[]) => void;
+  readonly actions: readonly SelectionAction<Row>[];
   readonly onOpen: (row: Row) => void;
   readonly openKey: string | undefined;
 }
 
 export function SelectableTable<Row extends { readonly id: string }>(props: Props<Row>) {
-  const { label, columns, rows, isSelectable, verb, onRun, onOpen, openKey } = props;
+  const { label, columns, rows, isSelectable, actions, onOpen, openKey } = props;
   const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>(new Set());
   const selected = rows.filter(({ id }) => selectedIds.has(id));
   const areAllSelected = selected.length === rows.length;
@@ -41,6 +47,7 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
       />
     ),
   };
+  const text = selected.length === 0 ? "selected" : formatCount(selected.length);
   return (
     <>
       {isSelectable && (
@@ -48,9 +55,16 @@ export function SelectableTable<Row extends { readonly id: string }>(props: Prop
           <Button onClick={() => setSelectedIds(new Set(areAllSelected ? [] : rows.map(({ id }) => id)))}>
             {areAllSelected ? "Select none" : "Select all"}
           </Button>
-          <Button disabled={selected.length === 0} onClick={() => onRun(selected)}>
-            {verb(selected.length)}
-          </Button>
+          {actions.map(({ verb, look, onRun }) => (
+            <Button
+              key={verb("selected")}
+              look={look}
+              disabled={selected.length === 0}
+              onClick={() => onRun(selected)}
+            >
+              {verb(text)}
+            </Button>
+          ))}
         </div>
       )}
       <Table

@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
-import { formatQuery } from "../../api/curl.ts";
+import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
+import { BatchDialog } from "../../kit/failures/batch-dialog.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { hasPermission } from "../../session/session.ts";
-import { RedriveDialog } from "../quarantine/redrive-dialog.tsx";
+import { createRedrive } from "../quarantine/redrive.tsx";
 import { formatDeliveryCurl } from "./delivery-curl.ts";
 
 interface Props {
@@ -23,16 +24,26 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
   const [isRedriven, setRedriven] = useState(false);
   const { channelUid, quarantine, events, ignored } = delivery;
   const [event] = events;
-  const ids = quarantine.map(({ id }) => id);
   const definitions = viewHref("/apps/:appId/channels/:channelUid/definitions", { appId, channelUid });
   return (
     <>
-      {definitions !== undefined && ids.length + ignored > 0 && (
-        <a class="button" href={definitions}>
-          Fix rule
+      {delivery.requestId !== null && delivery.bodyBase64 !== null && hasPermission("channels.read") && (
+        <CopyCurl appId={appId} delivery={delivery} />
+      )}
+      {event !== undefined && (
+        <a
+          class="button"
+          href={`/console/events${formatQuery({ app: appId, event: `${event.topic}/${event.entryId}` })}`}
+        >
+          Open event
         </a>
       )}
-      {ids.length > 0 && !isRedriven && hasPermission("apps.write") && (
+      {definitions !== undefined && quarantine.length + ignored > 0 && (
+        <a class="button" href={definitions}>
+          Fix the definitions
+        </a>
+      )}
+      {quarantine.length > 0 && !isRedriven && hasPermission("apps.write") && (
         <Button look="primary" onClick={() => setRedriving(true)}>
           Redrive
         </Button>
@@ -45,23 +56,14 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
           Open quarantine
         </a>
       )}
-      {event !== undefined && (
-        <a
-          class="button"
-          href={`/console/events${formatQuery({ app: appId, event: `${event.topic}/${event.entryId}` })}`}
-        >
-          Open event
-        </a>
-      )}
-      {delivery.requestId !== null && delivery.bodyBase64 !== null && hasPermission("channels.read") && (
-        <CopyCurl appId={appId} delivery={delivery} />
-      )}
       {isRedriving && (
-        <RedriveDialog
-          appId={appId}
-          what={ids.length === 1 ? "1 item" : `${ids.length} items`}
-          target={{ is: "items", ids }}
-          previewParts={[{ scope: { channelId: channelUid }, ids: new Set(ids) }]}
+        <BatchDialog
+          batch={createRedrive({
+            collection: fillPath("/apps/{appId}/quarantine", { appId }),
+            // A redrive starts with the last row.
+            rows: quarantine.map(({ id }) => ({ id, channelUid })).toReversed(),
+            count: quarantine.length,
+          })}
           onClose={() => setRedriving(false)}
           onDone={() => {
             setRedriven(true);

@@ -2,13 +2,13 @@ import { api, type Schemas } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
-import { Badge, Facts, type NamedFacts, Page, Section } from "../../kit/layout/page.tsx";
+import { Badge, Facts, type NamedFacts, Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
-import { Headers } from "../../kit/text/headers.tsx";
 import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
+import { RequestParts } from "../../kit/text/request.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { DeliveryActions } from "./delivery-actions.tsx";
@@ -58,17 +58,11 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
               <Steps appId={appId} delivery={delivery} readings={readings} />
               <div class="stack">
                 <Facts facts={factsOf(delivery)} />
-                <Section title="Body">
-                  <Body delivery={delivery} />
-                </Section>
-                <Section title="Headers">
-                  <Headers values={delivery.headers} label="Headers" />
-                </Section>
-                {Object.keys(delivery.query).length > 0 && (
-                  <Section title="Query">
-                    <Headers values={delivery.query} label="Query" />
-                  </Section>
-                )}
+                <RequestParts
+                  body={<Body delivery={delivery} />}
+                  headers={delivery.headers}
+                  query={delivery.query}
+                />
               </div>
             </div>
             <PathResults delivery={delivery} />

@@ -2,6 +2,9 @@ import { useState } from "preact/hooks";
 import { type Schemas, sendForList } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { describeReason } from "../../kit/explained/reasons.ts";
+import { type Batch, pathOf, redriveOf } from "../../kit/failures/batch.ts";
+import { BatchDialog } from "../../kit/failures/batch-dialog.tsx";
+import { FailurePanel } from "../../kit/failures/failure-panel.tsx";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
@@ -14,8 +17,7 @@ import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { canRedrive, HeldItemPanel } from "./held-item.tsx";
-import { RedriveHeld } from "./redrive-held.tsx";
+import { canRedrive, HELD_PANEL, loadHeld } from "./held-item.tsx";
 
 type Held = Schemas["HeldRecord"];
 
@@ -86,21 +88,20 @@ export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
           />
         </div>
         {shown !== undefined && (
-          <HeldItemPanel
+          <FailurePanel
             key={shown.id}
-            blueprintId={blueprintId}
-            held={shown}
+            spec={HELD_PANEL}
+            path={pathOf(path, shown.id)}
+            load={(signal) => loadHeld(pathOf(path, shown.id), shown, signal)}
             onClose={() => setShown(undefined)}
             onChanged={reload}
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: path + formatQuery(filter) }} label="API call for these items" />
+      <ApiCall call={{ method: "GET", path: path + formatQuery(filter) }} />
       {isRedriving && reason !== undefined && (
-        <RedriveHeld
-          blueprintId={blueprintId}
-          reason={reason}
-          count={count}
+        <BatchDialog
+          batch={createRedrive(path, reason, count)}
           onClose={() => setRedriving(false)}
           onDone={reload}
         />
@@ -108,3 +109,18 @@ export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
     </Section>
   );
 }
+
+const createRedrive = (collection: string, reason: Held["reason"], count: number): Batch => ({
+  ...redriveOf({ collection, rows: [], count, scope: { reason } }),
+  title: `Redrive ${formatCount(count)} held ${count === 1 ? "item" : "items"}`,
+  verb: (text) => `Redrive ${text}`,
+  words: { released: "released", kept: "still held" },
+  preview: async () => ({
+    content: (
+      <p>
+        Inlet routes the items with the reason <code>{reason}</code> again, by the current route key paths of
+        the intake. An item is published if an install has its key. All others are still held.
+      </p>
+    ),
+  }),
+});
