@@ -54,6 +54,8 @@ export interface ResourceSpec<Row extends Entity, Listed extends Entity = Row> {
   readonly query?: Readonly<Record<string, string>>;
   /** Content below the list. */
   readonly below?: () => ComponentChildren;
+  /** Default: `No API keys yet`. */
+  readonly emptyTitle?: string;
   /** Next step when the list is empty. */
   readonly empty: ComponentChildren;
   /** `undefined` if the console cannot create the resource. */
@@ -137,7 +139,9 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
             openKey={openId}
             of={many}
             empty={
-              <Empty title={isFiltered ? `No ${many} match these filters` : `No ${many} yet`}>
+              <Empty
+                title={isFiltered ? `No ${many} match these filters` : (spec.emptyTitle ?? `No ${many} yet`)}
+              >
                 {!isFiltered && empty}
               </Empty>
             }

@@ -1,7 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { Button } from "../layout/button.tsx";
 import { CopyButton } from "./copy.tsx";
+import { Escaped } from "./escaped.tsx";
 import { indentJson, isJson } from "./indent-json.ts";
+import { JsonLine } from "./json-line.tsx";
 import { formatBytes } from "./numbers.ts";
 import { VirtualLines } from "./virtual-lines.tsx";
 
@@ -61,6 +63,7 @@ export function Payload({ content, label, fileName = "payload.txt" }: Props) {
         <VirtualLines
           count={count}
           label={`${label}, as ${form}`}
+          Line={form === "JSON" ? JsonLine : Escaped}
           lineAt={(index) => (lines ? (lines[index] ?? "") : hexLine(bytes, index))}
         />
       )}

@@ -34,7 +34,7 @@ export function startClock(): () => void {
 interface Props {
   /** RFC 3339 time, or Unix time in milliseconds. */
   readonly at: string | number | null | undefined;
-  /** `short` is the date and time, or the elapsed time in a narrow list. `full` adds UTC. `ago` is the elapsed time. */
+  /** `short` is the date and time, or the elapsed time in a narrow list. `full` adds UTC, if it differs. `ago` is the elapsed time. */
   readonly as?: "short" | "full" | "ago";
 }
 
@@ -47,7 +47,10 @@ export function Time({ at, as = "short" }: Props) {
     case "full":
       return (
         <span class="time">
-          <time dateTime={utc}>{FULL.format(date)}</time> <span class="faint nowrap">{utc}</span>
+          <time dateTime={utc} title={utc}>
+            {FULL.format(date)}
+          </time>{" "}
+          {date.getTimezoneOffset() !== 0 && <span class="faint nowrap">{utc}</span>}
         </span>
       );
     case "ago":

@@ -1,3 +1,4 @@
+import type { ComponentType } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Escaped } from "./escaped.tsx";
 
@@ -5,6 +6,8 @@ interface Props {
   readonly count: number;
   readonly lineAt: (index: number) => string;
   readonly label: string;
+  /** Shows a line. Default: plain text with visible escapes. */
+  readonly Line?: ComponentType<{ readonly text: string }>;
 }
 
 /** Maximum height in lines. */
@@ -13,7 +16,7 @@ const LINE_PX = 20;
 const OVERSCAN_LINES = 20;
 
 /** Shows long text by rendering only the visible lines. The text can have several megabytes. */
-export function VirtualLines({ count, lineAt, label }: Props) {
+export function VirtualLines({ count, lineAt, label, Line = Escaped }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const shown = Math.min(count, MAX_LINES);
@@ -37,7 +40,7 @@ export function VirtualLines({ count, lineAt, label }: Props) {
               <span class="line-number" aria-hidden="true">
                 {index + 1}
               </span>
-              <Escaped text={lineAt(index)} />
+              <Line text={lineAt(index)} />
               {"\n"}
             </div>
           ))}

@@ -106,7 +106,8 @@ const SPEC: ResourceSpec<Problem> = {
   query: { muted: "false" },
   below: () => <MutedProblems />,
   onChanged: () => void loadProblems(),
-  empty: "No problems were found.",
+  emptyTitle: "No problems",
+  empty: "Inlet checks channels, connections, subscriptions and storage. Muted problems are below.",
 };
 
 /** Fold with the muted problems, which do not count as open. */
@@ -118,18 +119,18 @@ function MutedProblems() {
       <summary>
         {formatCount(muted.length)} muted {muted.length === 1 ? "problem" : "problems"}
       </summary>
-      <ul class="stack">
+      <ul class="rows">
         {muted.map((problem) => (
-          <li key={problem.id} class="row wrap">
+          <li key={problem.id}>
             <MaybeLink href={viewHref("/problems", {}, { id: problem.id })}>
               {titleOfKind(problem.kind)}
             </MaybeLink>
             <ProblemSubject problem={problem} />
-            <span class="soft">
+            <span class="rows-main soft">
               <UntrustedText max={400}>{problem.note ?? problem.message}</UntrustedText>
             </span>
             <span class="faint nowrap">
-              until <Time at={problem.mutedUntil} />
+              ends <Time at={problem.mutedUntil} as="ago" />
             </span>
           </li>
         ))}
