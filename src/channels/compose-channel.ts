@@ -47,6 +47,48 @@ export const composePoll = (
   params: Readonly<Record<string, unknown>>,
 ): ChannelTemplate => ({ uid, kind: "polling", title, config: { preset, stream, params }, events: [] });
 
+/** Settings of a channel that polls any API. */
+export interface UrlPoll {
+  readonly itemsPath: string;
+  /** `undefined` to tell items apart by their whole content. */
+  readonly itemId: string | undefined;
+  readonly intervalSeconds: number;
+}
+
+/** Returns the channel that polls any API, and publishes each item that it has not seen. */
+export const composeUrlPoll = (
+  uid: string,
+  url: string,
+  { itemsPath, itemId, intervalSeconds }: UrlPoll,
+  events: readonly object[],
+): ChannelTemplate => ({
+  uid,
+  kind: "polling",
+  title: titleOf(url),
+  config: {
+    request: { url },
+    schedule: { intervalSeconds },
+    itemsPath,
+    ...(itemId !== undefined && { itemId }),
+    order: "unordered",
+    discriminator: { by: "seenSet" },
+    startAt: "earliest",
+    run: "always",
+  },
+  events,
+});
+
+/** Returns the channel that reads a stream of server-sent events. */
+export const composeStream = (uid: string, url: string, events: readonly object[]): ChannelTemplate => ({
+  uid,
+  kind: "sse",
+  title: titleOf(url),
+  config: { url, run: "always" },
+  events,
+});
+
+const titleOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : url);
+
 /** Returns the call that creates the blueprint of a new app with one channel. */
 export const composeBlueprint = (uid: string, title: string, channel: ChannelTemplate): ApiCall => ({
   method: "POST",

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
@@ -5,7 +6,7 @@ import { startCallbackServer } from "../mcp/callback-server.ts";
 import { connectAgent } from "../mcp/clients.ts";
 import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
-import { post } from "../support/deliver.ts";
+import { deliver, post } from "../support/deliver.ts";
 import { createIntake } from "../support/intakes.ts";
 
 let console: TestConsole;
@@ -38,6 +39,54 @@ it("the console creates a channel for a provider, sets its secret, and publishes
   await page.getByText("ready", { exact: true }).waitFor();
 });
 
+it("the console creates a channel for any sender with a generated secret, and shows its first event when it arrives", async () => {
+  await using opened = await console.open("/start");
+  const { page } = opened;
+  await page.getByRole("button", { name: /^Webhook/ }).click();
+  await page.getByLabel("How the sender signs").selectOption("hmacHex");
+  const secret = await page.getByLabel(/^Secret/).inputValue();
+  expect(Buffer.from(secret, "base64")).toHaveLength(32);
+  await page.getByLabel("Sample body").fill('{"id": 1, "event": {"kind": "order.created"}}');
+  await page.getByText("In the sample: order.created").waitFor();
+  expect(await page.getByLabel(/^Type path/).inputValue()).toBe("$.event.kind");
+  expect(await page.getByLabel("Event types, one per line").inputValue()).toBe("order.created");
+  await page.getByText("API call").click();
+  expect(await page.locator("form pre").textContent()).not.toContain(secret);
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  expect(await page.getByRole("figure", { name: "secret" }).locator("pre").textContent()).toBe(secret);
+  await page.getByText("Waiting for the first event").waitFor();
+  const query = new URL(page.url()).searchParams;
+  await lookAt(console, {
+    name: "start-connect",
+    path: `/start?${query}`,
+    ready: (shown) => shown.getByText("Waiting for the first event").waitFor(),
+  });
+  const address = await page.getByRole("figure", { name: "address" }).locator("pre").textContent();
+  const body = '{"id": 2, "event": {"kind": "order.created"}}';
+  const signature = createHmac("sha256", secret).update(body).digest("hex");
+  const sent = await deliver(address ?? "", body, { "x-signature": signature });
+  expect(sent).toMatchObject({ published: 1 });
+  await page.getByRole("link", { name: "order.created" }).click();
+  await page.getByRole("complementary", { name: "Event" }).getByText('"kind": "order.created"').waitFor();
+});
+
+it("the console creates a channel that reads a stream of any sender, and shows the state of its source", async () => {
+  await using opened = await console.open("/start?way=poll");
+  const { page } = opened;
+  await page.getByLabel("Path of the items").waitFor();
+  await page.getByRole("radio", { name: /^Stream/ }).check();
+  await page.getByLabel("URL", { exact: true }).fill("http://127.0.0.1:9/events");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.getByRole("heading", { name: "Inlet reads the stream" }).waitFor();
+  await page.getByRole("link", { name: "Open the source" }).waitFor();
+  const { app, channel } = Object.fromEntries(new URL(page.url()).searchParams);
+  expect(await console.gateway.api("GET", `/apps/${app}/channels/${channel}`)).toMatchObject({
+    kind: "sse",
+    config: { url: "http://127.0.0.1:9/events", run: "always" },
+    events: [{ type: "received" }],
+  });
+});
+
 it("the console creates a channel that polls a list of a provider, and names an invalid parameter at its field", async () => {
   const connection = {
     name: "octo",
@@ -48,6 +97,7 @@ it("the console creates a channel that polls a list of a provider, and names an 
   const { id: connectionId } = await console.gateway.api<{ id: string }>("POST", "/connections", connection);
   await using opened = await console.open("/start?preset=github");
   const { page, complaints } = opened;
+  await page.getByRole("radio", { name: /^Poll/ }).check();
   await page.getByLabel("How events arrive").selectOption("issues");
   await page.getByLabel("Owner", { exact: true }).fill("not an owner");
   await page.getByLabel("Repository", { exact: true }).fill("demo");
@@ -300,7 +350,12 @@ it("the setup views are accessible and fit the window, in both themes and two wi
   await lookAt(console, {
     name: "start",
     path: "/start",
-    ready: (page) => page.getByRole("button", { name: "Stripe", exact: true }).waitFor(),
+    ready: (page) => page.getByRole("button", { name: "Stripe", exact: true }).locator("svg").waitFor(),
+  });
+  await lookAt(console, {
+    name: "start-webhook",
+    path: "/start?way=webhook",
+    ready: (page) => page.getByLabel("Sample body").fill('{"type": "order.created", "id": 1}'),
   });
   await lookAt(console, {
     name: "start-channel",
@@ -311,6 +366,7 @@ it("the setup views are accessible and fit the window, in both themes and two wi
     name: "start-stream",
     path: "/start?preset=github",
     ready: async (page) => {
+      await page.getByRole("radio", { name: /^Poll/ }).check();
       await page.getByLabel("How events arrive").selectOption("issues");
       await page.getByLabel("Connection").waitFor();
     },

@@ -1,6 +1,8 @@
 import {
   type ChannelTemplate,
   composePoll,
+  composeStream,
+  composeUrlPoll,
   composeWebhook,
   findOrigin,
 } from "../../channels/compose-channel.ts";
@@ -132,10 +134,7 @@ function planCloudEvents({ name = "cloudevents", type = [] }: PlanOptions): Plan
 
 function planStream(url: string, { name = nameOf(url), type = [], typePath = "$event" }: PlanOptions): Plan {
   const events = type.length > 0 ? define(type, typePath) : define(["received"]);
-  return toPlan(
-    { uid: name, kind: "sse", title: new URL(url).hostname, config: { url, run: "always" }, events },
-    { title: url, connection: undefined, origin: new URL(url).origin },
-  );
+  return toPlan(composeStream(name, url, events), calledAt(url));
 }
 
 function planPoll(url: string, options: PlanOptions): Plan {
@@ -143,26 +142,19 @@ function planPoll(url: string, options: PlanOptions): Plan {
     name = nameOf(url),
     type = [],
     typePath = "$.type",
-    items = "$",
-    id,
-    every = POLL_SECONDS,
+    items: itemsPath = "$",
+    id: itemId,
+    every: intervalSeconds = POLL_SECONDS,
   } = options;
-  const config = {
-    request: { url },
-    schedule: { intervalSeconds: every },
-    itemsPath: items,
-    ...(id !== undefined && { itemId: id }),
-    order: "unordered",
-    discriminator: { by: "seenSet" },
-    startAt: "earliest",
-    run: "always",
-  };
   const events = type.length > 0 ? define(type, typePath) : define(["received"]);
-  return toPlan(
-    { uid: name, kind: "polling", title: new URL(url).hostname, config, events },
-    { title: url, connection: undefined, origin: new URL(url).origin },
-  );
+  return toPlan(composeUrlPoll(name, url, { itemsPath, itemId, intervalSeconds }, events), calledAt(url));
 }
+
+const calledAt = (url: string): CalledApi => ({
+  title: url,
+  connection: undefined,
+  origin: new URL(url).origin,
+});
 
 async function planProviderPoll(
   api: Api,

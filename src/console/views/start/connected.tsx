@@ -12,6 +12,8 @@ import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { isRegistered, Registration } from "../channels/registration.tsx";
+import { FirstEvent, ShownSource } from "./first-event.tsx";
+import { generateSecret, SecretField } from "./secret-field.tsx";
 
 type Channel = Schemas["Channel"];
 type Preset = Schemas["Preset"];
@@ -20,13 +22,15 @@ interface Props {
   readonly appId: string;
   readonly channelUid: string;
   readonly preset: Preset | undefined;
+  /** Generated secret of the channel. `undefined` after a reload, because Inlet does not show it again. */
+  readonly secret: string | undefined;
   readonly onAgain: () => void;
 }
 
 const REFRESH_MS = 5_000;
 
-/** Last step of setting up a channel: shows its address and secret, explains the provider's setup, and sends a test event. */
-export function Connected({ appId, channelUid, preset, onAgain }: Props) {
+/** Last step of setting up a channel: connects the sender, sends a test event, and shows the first events. */
+export function Connected({ appId, channelUid, preset, secret, onAgain }: Props) {
   const loaded = useLoad(
     (signal) =>
       api.get("/apps/{appId}/channels/{channelId}", { path: { appId, channelId: channelUid }, signal }),
@@ -36,68 +40,104 @@ export function Connected({ appId, channelUid, preset, onAgain }: Props) {
   return (
     <WhenLoaded loaded={loaded}>
       {(channel) => (
-        <ol class="setup-steps">
-          {isRegistered(channel) ? (
+        <>
+          <ol class="setup-steps">
+            <Connecting appId={appId} channel={channel} preset={preset} secret={secret} />
+            {preset?.secret && !isRegistered(channel) && (
+              <li class="card">
+                <h2>
+                  Set the channel's secret{" "}
+                  {channel.state === "needsSetup" ? (
+                    <Badge tone="warn">needs secret</Badge>
+                  ) : (
+                    <Badge tone="ok">ready</Badge>
+                  )}
+                </h2>
+                <SetSecret appId={appId} channel={channel} secret={preset.secret} onSet={loaded.reload} />
+              </li>
+            )}
+            {channel.kind === "webhook" && (
+              <li class="card">
+                <h2>Send a test event</h2>
+                <TestEvent appId={appId} channel={channel} />
+              </li>
+            )}
             <li class="card">
-              <h2>Inlet registers the address at {preset?.title ?? "the provider"}</h2>
-              <Registration appId={appId} channelUid={channelUid} />
-              <p>
-                While it is active, deliveries become events.{" "}
-                <a href={`/console/events${formatQuery({ app: appId })}`}>See the events</a>
-              </p>
+              <h2>Receive the first event</h2>
+              <FirstEvent appId={appId} channelUid={channelUid} />
             </li>
-          ) : (
-            <li class="card">
-              <h2>Give {preset?.title ?? "the sender"} this address</h2>
-              {channel.url === null ? (
-                <p class="note warn">
-                  The address is a credential. You need the permission channels.read to see it.
-                </p>
-              ) : (
-                <Code text={channel.url} label="address" wrap />
-              )}
-              {preset && (
-                <ul class="notes">
-                  {preset.notes.map((note) => (
-                    <li key={note}>
-                      <UntrustedText>{note}</UntrustedText>
-                    </li>
-                  ))}
-                  <li>
-                    <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
-                      Documentation by {preset.title}
-                    </a>
-                    , and <a href={`/docs/presets/${preset.preset}`}>Inlet's page about it</a>.
-                  </li>
-                </ul>
-              )}
-            </li>
-          )}
-          {preset?.secret && !isRegistered(channel) && (
-            <li class="card">
-              <h2>
-                Set the channel's secret{" "}
-                {channel.state === "needsSetup" ? (
-                  <Badge tone="warn">needs secret</Badge>
-                ) : (
-                  <Badge tone="ok">ready</Badge>
-                )}
-              </h2>
-              <SetSecret appId={appId} channel={channel} secret={preset.secret} onSet={loaded.reload} />
-            </li>
-          )}
-          <li class="card">
-            <h2>Send a test event</h2>
-            <TestEvent appId={appId} channel={channel} />
-          </li>
-          <li class="row">
+          </ol>
+          <div class="row">
             <Button look="quiet" onClick={onAgain}>
               Connect another sender
             </Button>
-          </li>
-        </ol>
+          </div>
+        </>
       )}
     </WhenLoaded>
+  );
+}
+
+interface ConnectingProps extends Omit<Props, "channelUid" | "onAgain"> {
+  readonly channel: Channel;
+}
+
+/** Step that brings the sender and the channel together. */
+function Connecting({ appId, channel, preset, secret }: ConnectingProps) {
+  const { kind, uid, url } = channel;
+  const title = preset?.title ?? "the sender";
+  if (kind === "polling" || kind === "sse") {
+    return (
+      <li class="card">
+        <h2>Inlet {kind === "sse" ? "reads the stream" : "polls the API"}</h2>
+        <ShownSource appId={appId} channelUid={uid} />
+      </li>
+    );
+  }
+  if (isRegistered(channel)) {
+    return (
+      <li class="card">
+        <h2>Inlet registers the address at {preset?.title ?? "the provider"}</h2>
+        <Registration appId={appId} channelUid={uid} />
+        <p>
+          While it is active, deliveries become events.{" "}
+          <a href={`/console/events${formatQuery({ app: appId })}`}>See the events</a>
+        </p>
+      </li>
+    );
+  }
+  return (
+    <li class="card">
+      <h2>
+        Give {title} this address{secret !== undefined && " and secret"}
+      </h2>
+      {url === null ? (
+        <p class="note warn">The address is a credential. You need the permission channels.read to see it.</p>
+      ) : (
+        <Code text={url} label="address" wrap />
+      )}
+      {secret !== undefined && (
+        <>
+          <Code text={secret} label="secret" wrap />
+          <p class="field-help">Copy the secret now, because Inlet does not show it again.</p>
+        </>
+      )}
+      {preset && (
+        <ul class="notes">
+          {preset.notes.map((note) => (
+            <li key={note}>
+              <UntrustedText>{note}</UntrustedText>
+            </li>
+          ))}
+          <li>
+            <a href={preset.documentationUrl} target="_blank" rel="noreferrer noopener">
+              Documentation by {preset.title}
+            </a>
+            , and <a href={`/docs/presets/${preset.preset}`}>Inlet's page about it</a>.
+          </li>
+        </ul>
+      )}
+    </li>
   );
 }
 
@@ -109,27 +149,24 @@ interface SecretProps {
 }
 
 function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
-  const [value, setValue] = useState("");
+  const [given, setGiven] = useState({ value: "", isGenerated: false });
+  const { value } = given;
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const action = useAction(async () => {
     await send("PUT", path, { body: { config: { secrets: [{ value }] } } });
-    setValue("");
+    setGiven({ value: "", isGenerated: false });
     toast("Secret saved. Deliveries without a valid signature are now rejected.");
     onSet();
   });
   return (
     <Form onSubmit={action.run}>
-      <label class="field">
-        <span class="field-name">{secret.label}</span>
-        <input
-          type="password"
-          required
-          autoComplete="off"
-          value={value}
-          onInput={(event) => setValue(event.currentTarget.value)}
-        />
-        <span class="field-help">{secret.hint} Inlet stores it encrypted and never shows it again.</span>
-      </label>
+      <SecretField
+        label={secret.label}
+        hint={secret.hint}
+        {...given}
+        generate={generateSecret}
+        onChange={(next, isGenerated) => setGiven({ value: next, isGenerated })}
+      />
       {action.error && <ErrorNote error={action.error} />}
       <div class="row">
         <Button type="submit" disabled={value === "" || action.isRunning}>

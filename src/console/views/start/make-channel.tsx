@@ -1,144 +1,112 @@
 import { useState } from "preact/hooks";
-import {
-  composeAddition,
-  composeBlueprint,
-  composeInstall,
-  composePoll,
-  composeWebhook,
-  findOrigin,
-} from "../../../channels/compose-channel.ts";
-import { api, type Schemas, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { composePoll, composeWebhook, findOrigin } from "../../../channels/compose-channel.ts";
+import type { Schemas } from "../../api/client.ts";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
-import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
-import { ResourceForm } from "../../kit/resource/resource-form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { NO_CHOICE, ProviderFields } from "./provider-fields.tsx";
+import { useConnectionChoice } from "./connection-choice.tsx";
+import { isRegistration, NO_CHOICE, ProviderFields } from "./provider-fields.tsx";
 import { sampleType } from "./sample-type.ts";
-
-export interface MadeChannel {
-  readonly app: string;
-  readonly channel: string;
-  /** Whether the channel polls the provider, so that there is no address to give to it. */
-  readonly isPolled: boolean;
-}
+import { ChannelName, type MadeChannel, useCreation } from "./use-creation.tsx";
+import { type Way, WayChoice } from "./ways.tsx";
 
 interface Props {
-  /** `undefined` for a sender without a preset. */
-  readonly preset: Schemas["Preset"] | undefined;
+  readonly preset: Schemas["Preset"];
   readonly onBack: () => void;
-  readonly onMade: (made: MadeChannel) => void;
+  /** `isPolled` tells that the channel polls the provider, so that there is no address to give to it. */
+  readonly onMade: (made: MadeChannel, isPolled: boolean) => void;
 }
 
-const NEW_APP = "";
-/** Choice in place of a stream or a registration: the user sets up the webhook at the provider. */
+/** Choice in place of a registration: the user sets up the webhook at the provider. */
 const BY_HAND = "";
-/** Starts the choice of a registration, so that it differs from the name of a stream. */
-const REGISTER = "register:";
 
+/** Second step for a provider: its types, or the list that Inlet polls. */
 export function MakeChannel({ preset, onBack, onMade }: Props) {
-  const known = (apps.value ?? []).filter(({ uid }) => uid !== SYSTEM_APP);
-  const current = useAppId();
-  const mayInstall = hasPermission("blueprints.write");
-  const [appId, setAppId] = useState(
-    known.some(({ id }) => id === current) ? current : mayInstall ? NEW_APP : (known[0]?.id ?? NEW_APP),
+  const { title, streams } = preset;
+  const [way, setWay] = useState<Way>("webhook");
+  const [uid, setUid] = useState(preset.preset);
+  const [types, setTypes] = useState(() => sampleType(preset) ?? "received");
+  // Name of a registration target or of a list.
+  const [arrival, setArrival] = useState(BY_HAND);
+  const [choice, setChoice] = useState(NO_CHOICE);
+  const registrations = preset.registrations.filter(
+    ({ connection }) => connection === null || hasPermission("connections.read"),
   );
-  const [uid, setUid] = useState(preset?.preset ?? "hooks");
-  const [types, setTypes] = useState(() => (preset && sampleType(preset)) ?? "received");
-  // Random suffix for uids, so that the user can set up the same provider more than once.
-  const [suffix] = useState(() => Math.random().toString(36).slice(2, 8));
+  const stream = way === "poll" ? streams.find(({ name }) => name === arrival) : undefined;
+  const target = way === "webhook" ? registrations.find((one) => one.target === arrival) : undefined;
+  const called = stream ?? target;
   const wanted = types
     .split("\n")
     .map((type) => type.trim())
     .filter((type) => type !== "");
-  const [arrival, setArrival] = useState(BY_HAND);
-  const [choice, setChoice] = useState(NO_CHOICE);
-  const [isConnecting, setConnecting] = useState(false);
-  const mayConnect = hasPermission("connections.read");
-  const connections = useLoad(
-    async (signal) =>
-      mayConnect ? api.list("/connections", { query: { limit: 200 }, signal }) : { rows: [], total: 0 },
-    [],
-  );
-  const streams = preset?.streams ?? [];
-  const registrations = (preset?.registrations ?? []).filter(
-    ({ connection }) => connection === null || mayConnect,
-  );
-  const stream = streams.find(({ name }) => name === arrival);
-  const target = registrations.find((one) => REGISTER + one.target === arrival);
-  const called = stream ?? target;
-  const title = preset?.title ?? "Webhooks";
-  const isNew = appId === NEW_APP || appId === undefined;
-  const channel =
-    preset && stream
-      ? composePoll(uid, stream.title, { preset: preset.preset, stream: stream.name }, choice.params)
-      : composeWebhook(uid, title, preset?.preset, wanted);
+  const channel = stream
+    ? composePoll(uid, stream.title, { preset: preset.preset, stream: stream.name }, choice.params)
+    : composeWebhook(uid, title, preset.preset, wanted);
   const settings = stream
     ? { connectionId: choice.connectionId }
     : { registration: target && { target: target.target, ...choice } };
-  const call = isNew
-    ? composeBlueprint(`${uid}-${suffix}`, title, channel)
-    : composeAddition(appId, channel, settings);
-  const install = async (blueprintId: string): Promise<string> => {
-    const { method, path, body } = composeInstall(blueprintId, uid, settings);
-    const app = await send<Schemas["App"]>(method, path, { body }).catch(async (error) => {
-      // The user can correct the settings and try again, which creates the blueprint again.
-      await send("DELETE", `/blueprints/${blueprintId}`);
-      throw error;
-    });
-    await reloadApps();
-    return app.id;
-  };
-  const action = useAction(async () => {
-    const { id } = await send<{ readonly id: string }>(call.method, call.path, call);
-    onMade({ app: isNew ? await install(id) : appId, channel: uid, isPolled: stream !== undefined });
+  const { call, action, appField } = useCreation(channel, settings, (made) =>
+    onMade(made, stream !== undefined),
+  );
+  const connection = useConnectionChoice({
+    required: called ? called.connection : null,
+    isOptional: called === undefined || !isRegistration(called),
+    title,
+    origin: called && findOrigin(called, choice.params, choice.baseUrl),
+    value: choice.connectionId,
+    onChange: (connectionId) => setChoice({ ...choice, connectionId }),
   });
-  const origin = called && findOrigin(called, choice.params, choice.baseUrl);
+  const arrive = (next: Way, name: string): void => {
+    setWay(next);
+    setArrival(name);
+    setUid(next === "poll" ? name : preset.preset);
+    setChoice(NO_CHOICE);
+  };
   return (
     <>
+      {streams.length > 0 && (
+        <WayChoice
+          offered={["webhook", "poll"]}
+          chosen={way}
+          onChoose={(next) => arrive(next, next === "poll" ? (streams[0]?.name ?? "") : BY_HAND)}
+        />
+      )}
       <Form class="card make-channel" onSubmit={action.run}>
         <h2>{title}</h2>
-        {preset && (
-          <p class="lead">
-            <UntrustedText>{preset.description}</UntrustedText>
-          </p>
-        )}
-        {preset && streams.length + registrations.length > 0 && (
+        <p class="lead">
+          <UntrustedText>{preset.description}</UntrustedText>
+        </p>
+        {(way === "poll" || registrations.length > 0) && (
           <label class="field">
             <span class="field-name">How events arrive</span>
-            <select
-              value={arrival}
-              onChange={({ currentTarget: { value } }) => {
-                setArrival(value);
-                setUid(streams.some(({ name }) => name === value) ? value : preset.preset);
-                setChoice(NO_CHOICE);
-              }}
-            >
-              <option value={BY_HAND}>You add a webhook at {title}</option>
-              {registrations.map((one) => (
-                <option key={one.target} value={REGISTER + one.target}>
-                  Register at {title}
-                  {registrations.length > 1 && `: ${one.title}`}
-                </option>
-              ))}
-              {streams.map(({ name, title: list }) => (
-                <option key={name} value={name}>
-                  Inlet polls: {list}
-                </option>
-              ))}
+            <select value={arrival} onChange={({ currentTarget: { value } }) => arrive(way, value)}>
+              {way === "poll" ? (
+                streams.map(({ name, title: list }) => (
+                  <option key={name} value={name}>
+                    Inlet polls: {list}
+                  </option>
+                ))
+              ) : (
+                <>
+                  <option value={BY_HAND}>You add a webhook at {title}</option>
+                  {registrations.map((one) => (
+                    <option key={one.target} value={one.target}>
+                      Register at {title}
+                      {registrations.length > 1 && `: ${one.title}`}
+                    </option>
+                  ))}
+                </>
+              )}
             </select>
           </label>
         )}
         {called && (
           <ProviderFields
-            key={arrival}
+            key={`${way} ${arrival}`}
             api={called}
             choice={choice}
             onChange={setChoice}
-            connections={connections}
-            onConnect={() => setConnecting(true)}
+            connection={connection.field}
             details={(action.error?.details ?? []).map(({ path, message }) => ({
               path: path.replace(/^.*\bparams\b\.?/, ""),
               message,
@@ -156,56 +124,16 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
               onInput={(event) => setTypes(event.currentTarget.value)}
             />
             <span class="field-help">
-              {preset
-                ? `Use the type names of ${title}. Other types go to quarantine, and you can add types later.`
-                : "Every delivery becomes an event of each type until you add paths."}
+              Use the type names of {title}. Other types go to quarantine, and you can add types later.
               {target && " Without types, the channel accepts all."}
             </span>
           </label>
         )}
-        <label class="field">
-          <span class="field-name">Name of the channel</span>
-          <input
-            type="text"
-            required
-            pattern="[A-Za-z0-9_\-]{1,64}"
-            value={uid}
-            onInput={(event) => setUid(event.currentTarget.value)}
-          />
-        </label>
-        <label class="field">
-          <span class="field-name">App</span>
-          <select value={appId} onChange={(event) => setAppId(event.currentTarget.value)}>
-            {mayInstall && <option value={NEW_APP}>a new one</option>}
-            {known.map(({ id, uid: name }) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <ChannelName value={uid} onChange={setUid} />
+        {appField}
         <FormFoot action={action} call={call} verb="Create the channel" onCancel={onBack} cancel="Back" />
       </Form>
-      {isConnecting && called?.connection && (
-        <ResourceForm
-          title="Create a connection"
-          method="post"
-          operation="/connections"
-          path="/connections"
-          verb="Create"
-          start={{
-            name: title,
-            kind: called.connection.kinds[0],
-            ...(origin !== undefined && { allowedOrigins: [origin] }),
-          }}
-          onClose={() => setConnecting(false)}
-          onDone={(made) => {
-            setConnecting(false);
-            setChoice({ ...choice, connectionId: (made as Schemas["Connection"]).id });
-            connections.reload();
-          }}
-        />
-      )}
+      {connection.dialog}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { parseSimplePath, readFirst } from "../../kit/text/simple-path.ts";
+import { listFields } from "../definitions/delivery-fields.ts";
 
 type Sample = Pick<Schemas["Preset"], "sample" | "typePath">;
 
@@ -19,3 +20,23 @@ function rootOf({ headers, query, body }: Sample["sample"], root: string): unkno
     return Object.fromEntries(new URLSearchParams(body));
   }
 }
+
+/** A field of a sample body that can be its event type. */
+export interface TypeField {
+  readonly path: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Lists the text fields of a JSON body. */
+export const listTypes = (body: string): readonly TypeField[] =>
+  listFields({ body, headers: {} }, { kind: "webhook", itemsPath: undefined }).flatMap(
+    ({ path, name, value }) =>
+      value?.startsWith('"') ? [{ path, name: String(name), value: String(JSON.parse(value)) }] : [],
+  );
+
+const USUAL_NAME = /^(?:type|event|event_?type|event_?name|kind|topic|action)$/i;
+
+/** Returns the path of the field whose name suggests that it is the event type. */
+export const guessTypePath = (fields: readonly TypeField[]): string | undefined =>
+  fields.find(({ name }) => USUAL_NAME.test(name))?.path;

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
@@ -5,50 +6,78 @@ import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Page } from "../../kit/layout/page.tsx";
 import { useFilters } from "../../kit/list/filters.tsx";
 import { hasPermission } from "../../session/session.ts";
+import { AnySender } from "./any-sender.tsx";
 import { Connected } from "./connected.tsx";
 import { MakeChannel } from "./make-channel.tsx";
-import { Providers } from "./providers.tsx";
+import { Senders } from "./senders.tsx";
+import { isWay } from "./ways.tsx";
 import "./start.css";
 
 /**
- * Guide to the first event: choose a sender, create a channel, configure the sender and send a test event. The URL
- * contains the current step.
+ * Guide to the first event: choose a sender, create a channel, connect the sender and see the first event. The URL contains
+ * the current step.
  */
 export default function Start() {
   const { route } = useLocation();
-  const { values, set } = useFilters(["preset", "app", "channel"]);
+  const { values, set } = useFilters(["preset", "way", "app", "channel"]);
+  // A generated secret is only known in this tab, and only until the user leaves the page.
+  const [secret, setSecret] = useState<string>();
   const presets = useLoad(
     async (signal) =>
-      // A user who may not read the presets skips the choice and creates a channel without a preset.
+      // A user who may not read the presets can set up any other sender.
       hasPermission("presets.read")
         ? api.list("/presets", { query: { limit: 200 }, signal })
         : { rows: [], total: 0 },
     [],
   );
+  const { app, channel, preset: name, way } = values;
+  const step = app !== undefined && channel !== undefined ? 2 : name !== undefined || isWay(way) ? 1 : 0;
+  const leave = (): void => {
+    setSecret(undefined);
+    set({});
+  };
   return (
-    <Page title="Receive events" lead="Three steps from a provider to its first event.">
+    <Page title="Receive events" lead={STEPS[step]}>
       <WhenLoaded loaded={presets}>
         {({ rows }) => {
-          const { app, channel, preset: name } = values;
           const preset = rows.find((one) => one.preset === name);
-          if (app !== undefined && channel !== undefined) {
-            return <Connected appId={app} channelUid={channel} preset={preset} onAgain={() => set({})} />;
-          }
-          if (name === undefined)
-            return <Providers presets={rows} onChoose={(chosen) => set({ preset: chosen })} />;
-          return (
-            <MakeChannel
-              preset={preset}
-              onBack={() => set({})}
-              onMade={({ app: appId, channel: uid, isPolled }) =>
-                isPolled
-                  ? route(`/console/sources?app=${appId}&channel=${uid}`)
-                  : set({ preset: name, app: appId, channel: uid })
-              }
-            />
-          );
+          if (app !== undefined && channel !== undefined)
+            return (
+              <Connected appId={app} channelUid={channel} preset={preset} secret={secret} onAgain={leave} />
+            );
+          if (preset)
+            return (
+              <MakeChannel
+                preset={preset}
+                onBack={leave}
+                onMade={({ app: appId, channel: uid }, isPolled) =>
+                  isPolled
+                    ? route(`/console/sources?app=${appId}&channel=${uid}`)
+                    : set({ preset: preset.preset, app: appId, channel: uid })
+                }
+              />
+            );
+          if (isWay(way))
+            return (
+              <AnySender
+                way={way}
+                onWay={(next) => set({ way: next })}
+                onBack={leave}
+                onMade={(made, generated) => {
+                  setSecret(generated);
+                  set({ way, ...made });
+                }}
+              />
+            );
+          return <Senders presets={rows} onChoose={set} />;
         }}
       </WhenLoaded>
     </Page>
   );
 }
+
+const STEPS = [
+  "Step 1 of 3: choose the sender.",
+  "Step 2 of 3: create the channel.",
+  "Step 3 of 3: connect the sender.",
+] as const;
