@@ -49,6 +49,7 @@ export async function createSentences(
   for (const entry of entries) {
     want("account", entry.accountId);
     want(nameOwner(entry), entry.entityId);
+    if (entry.entity === "channel") want("app", splitChannelId(entry.entityId)[0]);
   }
   const found = await Promise.all(
     [...wanted].map(async ([entity, ids]) => readNames(db, organizationId, entity, [...ids])),
@@ -67,7 +68,10 @@ export async function createSentences(
     }
     const noun =
       nameOwner(entry) === entity ? nounOf(entity) : `dead letters of the ${nounOf(nameOwner(entry))}`;
-    const target = `the ${noun} ${quote(names.get(entityId) ?? nameInId(entry), entityId)}`;
+    const target =
+      entity === "channel"
+        ? nameChannel(names, entityId)
+        : `the ${noun} ${quote(names.get(entityId), entityId)}`;
     return `${actor} ${verb} ${fields.length > 0 ? `${listFields(fields)} of ` : ""}${target}.`;
   };
 }
@@ -91,9 +95,16 @@ async function readNames(
   return rows.map(({ id, name }) => [id, name]);
 }
 
-/** The id of a channel contains its uid. */
-const nameInId = ({ entity, entityId }: Entry): string | undefined =>
-  entity === "channel" ? entityId.slice(entityId.indexOf("/") + 1) : undefined;
+function nameChannel(names: ReadonlyMap<string, string>, id: string): string {
+  const [appId, uid] = splitChannelId(id);
+  return `the channel '${uid}' of the app ${quote(names.get(appId), appId)}`;
+}
+
+/** The audit log identifies a channel by the id of its app and its uid. */
+function splitChannelId(id: string): readonly [appId: string, uid: string] {
+  const slash = id.indexOf("/");
+  return [id.slice(0, slash), id.slice(slash + 1)];
+}
 
 const quote = (name: string | undefined, id: string): string => (name ? `'${name}'` : id);
 

@@ -101,14 +101,14 @@ describe("the list of audit entries", () => {
     });
     await note({ action: "issue", entity: "accessToken", id: key.id }, at);
     expect(await sentences("app_s/hooks")).toEqual([
-      `${name} changed config.a, config.b, config.c and 2 more fields of the channel 'hooks'.`,
-      "The operator paused the channel 'hooks'.",
+      `${name} changed config.a, config.b, config.c and 2 more fields of the channel 'hooks' of the app app_s.`,
+      "The operator paused the channel 'hooks' of the app app_s.",
     ]);
     expect((await sentences(key.id)).join()).toContain(
       `${name} obtained an access token for the API key 'ci'.`,
     );
     const exported = (await api.call("GET", "/audit/export")).body;
-    expect(exported).toContain("The operator paused the channel 'hooks'.");
+    expect(exported).toContain("The operator paused the channel 'hooks' of the app app_s.");
   });
 
   it("rejects a filter with an unknown entity or a malformed time, and a limit of 0", async () => {
