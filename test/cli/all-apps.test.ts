@@ -41,7 +41,7 @@ it("inlet events lists the events of all apps, or of the selected one, newest fi
   const channels: GivenChannel[] = [];
   for (const uid of ["here", "there"]) {
     const channel = await givenChannel(gateway, { uid, config: {}, events: [{ type: "a", idPath: "$.id" }] });
-    expect(await channel.send({ id: `of-${uid}` })).toMatchObject({ published: 1 });
+    expect(await channel.send({ id: `of-${uid}`, order: { total: 7 } })).toMatchObject({ published: 1 });
     channels.push(channel);
   }
   const idsOf = async (line: string) => (await run(line)).map(({ id }) => id);
@@ -50,6 +50,8 @@ it("inlet events lists the events of all apps, or of the selected one, newest fi
   expect(await idsOf(`events --app ${channels[0]?.appId}`)).toEqual(["of-here"]);
   expect(await idsOf("events --channel there")).toEqual(["of-there"]);
   expect(await idsOf("events --id of-here")).toEqual(["of-here"]);
+  expect(await idsOf("events --path $.id --value of-here")).toEqual(["of-here"]);
+  expect(await idsOf("events --path $.order.total --limit 1")).toEqual(["of-there"]);
 });
 
 it("inlet sources lists the sources of all apps, or of the selected one", async () => {

@@ -17,8 +17,16 @@ export interface Api {
   readonly delete: <T>(path: string, query?: Query) => Promise<T>;
   /** Reads a paginated list until `most` items have been read or the list ends. */
   readonly list: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
-  /** Reads a list that is paged by a cursor, until `most` items have been read or the list ends. */
-  readonly listNewest: <T>(path: string, query?: Query, most?: number) => Promise<Listed<T>>;
+  /**
+   * Reads a list that is paged by a cursor, until `most` items have been read or the list ends. `onPage` is called after each page with
+   * the progress of a search: the number of items that it has scanned, and the total.
+   */
+  readonly listNewest: <T>(
+    path: string,
+    query?: Query,
+    most?: number,
+    onPage?: (scanned: number, total: number) => void,
+  ) => Promise<Listed<T>>;
   /** Yields the items of a list that is paged by a cursor while its pages are read. */
   readonly newestItems: <T>(path: string, query?: Query) => AsyncGenerator<T, void, undefined>;
   /** Yields the items of a list while its pages are read. */
@@ -37,6 +45,8 @@ export interface Listed<T> {
   readonly items: readonly T[];
   /** Total number of items in the list, including items that were not read. */
   readonly total: number;
+  /** Number of items that a search has scanned for this page. */
+  readonly scanned?: number;
 }
 
 export interface OpenOptions {
@@ -147,18 +157,27 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
       const response = await call(path, { query: { ...query, limit, cursor } });
       const items = parseExactly(await response.text()) as readonly T[];
       count += items.length;
-      yield { items, total: Number(response.headers.get("x-total-count") ?? count) };
+      yield {
+        items,
+        total: Number(response.headers.get("x-total-count") ?? count),
+        scanned: Number(response.headers.get("x-scanned-count") ?? items.length),
+      };
       cursor = response.headers.get("x-next-cursor") ?? undefined;
       if (cursor === undefined) return;
     }
   }
 
-  async function readAll<T>(all: AsyncIterable<Listed<T>>): Promise<Listed<T>> {
+  async function readAll<T>(
+    all: AsyncIterable<Listed<T>>,
+    onPage?: (scanned: number, total: number) => void,
+  ): Promise<Listed<T>> {
     const items: T[] = [];
-    let total = 0;
+    let [total, scanned] = [0, 0];
     for await (const page of all) {
       items.push(...page.items);
       total = page.total;
+      scanned += page.scanned ?? page.items.length;
+      onPage?.(scanned, total);
     }
     return { items, total };
   }
@@ -183,7 +202,7 @@ export function createApi({ baseUrl, apiKey }: Credentials, signal: AbortSignal)
       return (await call(path, query === undefined ? {} : { query })).text();
     },
     list: (path, query, most) => readAll(pages(path, query, most)),
-    listNewest: (path, query, most) => readAll(newestPages(path, query, most)),
+    listNewest: (path, query, most, onPage) => readAll(newestPages(path, query, most), onPage),
     async *newestItems<T>(path: string, query?: Query) {
       for await (const page of newestPages<T>(path, query)) yield* page.items;
     },

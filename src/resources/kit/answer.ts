@@ -8,6 +8,8 @@ export interface ListAnswer<S extends z.ZodType = z.ZodType> {
   readonly of: S;
   /** Whether the list is paged by a cursor, newest item first. The `X-Next-Cursor` header then has the cursor of the next page. */
   readonly hasCursor?: true;
+  /** Whether the `X-Scanned-Count` header has the number of items that were read for the page. */
+  readonly isScanned?: true;
 }
 
 /** A response without a JSON body, such as an HTML page or an event stream. The route's handler creates the `Response`. */
@@ -25,6 +27,11 @@ export type Answer = z.ZodType | ListAnswer | NonJsonAnswer;
 export const listOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ kind: "list", of });
 
 export const newestOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({ ...listOf(of), hasCursor: true });
+
+export const scannedOf = <S extends z.ZodType>(of: S): ListAnswer<S> => ({
+  ...newestOf(of),
+  isScanned: true,
+});
 
 export const nonJsonAnswer = (contentType: string, description: string, refusal?: string): NonJsonAnswer => ({
   kind: "other",

@@ -315,8 +315,9 @@ it("events can be listed newest first, and searched by channel, event id and a f
   expect(await idsBy("path=$.person.age&value=36")).toEqual(["one 1"]);
   expect(await idsBy("path=$['person']['admin']&value=true")).toEqual(["two 1"]);
   expect(await idsBy("path=$.person&value=Ada")).toEqual([]);
+  expect(await idsBy("path=$.person.admin")).toEqual(["two 1"]);
   for (const [query, path] of [
-    ["path=$.a", "value"],
+    ["value=1", "path"],
     ["path=$..a&value=1", "path"],
     ["path=a&value=1", "path"],
   ])

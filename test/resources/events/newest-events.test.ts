@@ -19,6 +19,7 @@ async function readPage(query = "", token = reader) {
     items: (await response.json()) as Entity[],
     total: Number(response.headers.get("x-total-count")),
     next: response.headers.get("x-next-cursor"),
+    scanned: Number(response.headers.get("x-scanned-count")),
   };
 }
 
@@ -89,7 +90,37 @@ describe("the list of the events of all apps", () => {
     expect(await idsOf(`?to=${new Date(Date.now() + 30_000).toISOString()}&limit=1`)).toEqual(["sent-11"]);
     expect(await idsOf("?to=1960-01-01T00:00:00Z")).toEqual([]);
     for (const query of ["appId=app_none", "channel=none", "type=none"])
-      expect(await readPage(`?${query}`)).toEqual({ items: [], total: 0, next: null });
+      expect(await readPage(`?${query}`)).toEqual({ items: [], total: 0, next: null, scanned: 0 });
+  });
+
+  it("skips up to 10,000 events after a cursor, and counts the events that it has skipped or read", async () => {
+    const { items, total } = await readPage();
+    const skipping = await readPage("?limit=2&offset=4");
+    expect(skipping).toMatchObject({ items: items.slice(4, 6), total, scanned: 6 });
+    const further = await readPage(`?limit=2&offset=3&cursor=${skipping.next}`);
+    expect(further).toMatchObject({ items: items.slice(9, 11), scanned: 5 });
+    expect(await readPage(`?offset=10000&cursor=${further.next}`)).toEqual({
+      items: [],
+      total,
+      next: null,
+      scanned: total - 11,
+    });
+    for (const query of ["offset=10001", "offset=1&id=sent-4", "offset=1&path=$.order"])
+      expect(await spine.api.call.expectRejection("GET", `/events?${query}`)).toMatchObject({
+        status: 400,
+        paths: ["offset"],
+      });
+  });
+
+  it("counts all events that a search has read, not only the matches", async () => {
+    const { total } = await readPage();
+    expect(await readPage("?path=$.order.total&value=7")).toMatchObject({
+      items: [{ id: "sent-7" }],
+      scanned: total,
+    });
+    const part = await readPage("?path=$.order.total&limit=1");
+    expect(part).toMatchObject({ items: [{ id: "sent-11" }], scanned: APPS + 1 });
+    expect((await readPage(`?path=$.order.total&cursor=${part.next}`)).scanned).toBe(total - APPS - 1);
   });
 
   it("stays within its time range if the cursor is of a list without one", async () => {
@@ -104,7 +135,7 @@ describe("the list of the events of all apps", () => {
   it("is empty for another organization, and rejects a caller without permission", async () => {
     const foreign = await spine.api.createForeignKey();
     for (const query of ["", `?appId=${apps[0].id}`, `?channel=${apps[0].channels[0].id}`])
-      expect(await readPage(query, foreign)).toEqual({ items: [], total: 0, next: null });
+      expect(await readPage(query, foreign)).toEqual({ items: [], total: 0, next: null, scanned: 0 });
     const { next } = await readPage("?limit=1");
     expect(await readPage(`?cursor=${next}`, foreign)).toMatchObject({ items: [] });
     const caller = spine.api.as(await spine.api.keyWith("deliveries.read"));
@@ -124,15 +155,15 @@ describe("the list of the events of all apps", () => {
     expect((await readPage("?type=gone")).total).toBe(0);
   });
 
-  it("rejects a malformed cursor, and a path without a value", async () => {
+  it("rejects a malformed cursor, and a value without a path", async () => {
     for (const cursor of ["nonsense", "1.abc", "18446744073709551616-0.abc", "1769851800000.dl_1"])
       expect(await spine.api.call.expectRejection("GET", `/events?cursor=${cursor}`)).toMatchObject({
         status: 400,
         paths: ["cursor"],
       });
-    expect(await spine.api.call.expectRejection("GET", "/events?path=$.a")).toMatchObject({
+    expect(await spine.api.call.expectRejection("GET", "/events?value=1")).toMatchObject({
       status: 400,
-      paths: ["value"],
+      paths: ["path"],
     });
   });
 });

@@ -12,6 +12,7 @@ import {
 import type { ApiEvent } from "../../client/entities.ts";
 import { appOf, channelOf } from "../../client/event-stream.ts";
 import type { CommandContext } from "../../command-context.ts";
+import { createProgress, renderBar } from "../../output/progress.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<ApiEvent>[] = [
@@ -28,6 +29,8 @@ interface ListOptions {
   readonly type?: string;
   readonly channel?: string;
   readonly id?: string;
+  readonly path?: string;
+  readonly value?: string;
   readonly since?: number;
   readonly until?: number;
   readonly limit: number;
@@ -39,16 +42,23 @@ export function define(command: Command, context: CommandContext): void {
   const list = part<[], ListOptions>(
     "list",
     "List the events of an app or of all apps, newest first",
-    async ({ api, output, selectedApp }, _, { type, channel, id, limit, since, until }) => {
+    async ({ api, io, output, selectedApp }, _, { limit, since, until, ...filters }) => {
+      const { type, channel, id, path, value } = filters;
       const appId = (await selectedApp())?.id;
-      const query = { appId, channel, type, id, from: formatTime(since), to: formatTime(until) };
-      const { items } = await api.listNewest<ApiEvent>("/events", query, limit);
+      const query = { appId, channel, type, id, path, value, from: formatTime(since), to: formatTime(until) };
+      using progress = createProgress(io, output);
+      const { items } = await api.listNewest<ApiEvent>("/events", query, limit, (scanned, total) =>
+        progress.show(`Scanned ${renderBar(Math.min(scanned, total), total)} events`),
+      );
+      progress[Symbol.dispose]();
       output.list(items, COLUMNS, "No events found.");
     },
   )
     .option("--type <type>", "only events of this type")
     .option("--channel <channel>", "only events of this channel (uid or id)")
     .option("--id <id>", "only events with this event id or entry id")
+    .option("--path <path>", "only events with a value at this JSONPath of their data")
+    .option("--value <value>", "only events with this value at --path")
     .option("--limit <count>", "maximum number of events", parseCount(1, 10_000), 50);
   timeOptions(list, "");
   part<[string, string]>(
@@ -59,6 +69,7 @@ export function define(command: Command, context: CommandContext): void {
   );
   examples(command, [
     ["inlet events --since 2h --type push", "newest events of all apps, of the last two hours"],
+    ["inlet events --path '$.order.id' --value 4711", "search the data of all retained events"],
     ["inlet events --channel inbox --limit 5 -o json", "print JSON lines, with numbers exactly as received"],
   ]);
 }

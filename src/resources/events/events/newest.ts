@@ -18,6 +18,8 @@ export interface NewestEvents {
   readonly total: number;
   /** Cursor of the next page. `undefined` on the last page. */
   readonly next: string | undefined;
+  /** Number of events that were skipped or read for this page, including those that do not match. */
+  readonly scanned: number;
 }
 
 /**
@@ -34,16 +36,18 @@ export async function listNewestEvents(
   const isWanted = wantedOf(query);
   const topics = await findTopics(deps, organizationId, query);
   const range = rangeOf(query);
-  if (range === undefined) return { events: [], total: 0, next: undefined };
+  if (range === undefined) return { events: [], total: 0, next: undefined, scanned: 0 };
   const after = query.cursor === undefined ? undefined : parseEventCursor(query.cursor);
   const { total, places } = await openNewest(deps.entries, topics, range, after);
+  const skipped = await skip(places, query.offset);
   const events: string[] = [];
   let [examined, characters] = [0, 0];
   let last: EntryPlace | undefined;
   for await (const { topic, entryId, entry } of readEntries(deps, places)) {
     const isFull =
       events.length >= query.limit || examined >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS;
-    if (isFull && last !== undefined) return { events, total, next: formatEventCursor(last) };
+    if (isFull && last !== undefined)
+      return { events, total, next: formatEventCursor(last), scanned: skipped + examined };
     last = { topic, entryId };
     examined++;
     const { data = "", data_base64: bytes = "" } = entry?.fields ?? {};
@@ -51,7 +55,14 @@ export async function listNewestEvents(
     if (entry !== undefined && (isWanted === undefined || isWanted(entry)))
       events.push(eventJson(topic, entry));
   }
-  return { events, total, next: undefined };
+  return { events, total, next: undefined, scanned: skipped + examined };
+}
+
+/** Skips up to `most` places. Returns how many there were. */
+async function skip(places: AsyncIterator<EntryPlace>, most: number): Promise<number> {
+  let skipped = 0;
+  while (skipped < most && !(await places.next()).done) skipped++;
+  return skipped;
 }
 
 /** Finds the channel with an id. Topics only have the uid of their channel. */

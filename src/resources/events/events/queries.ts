@@ -81,8 +81,7 @@ export function wantedOf({
   path: text,
   value,
 }: Pick<z.output<typeof listQuerySchema>, "id" | "path" | "value">): Wanted | undefined {
-  if (text === undefined || value === undefined)
-    return id === undefined ? undefined : (entry) => hasId(entry, id);
+  if (text === undefined) return id === undefined ? undefined : (entry) => hasId(entry, id);
   const compiled = createPathCompiler({ syntax: "rfc9535", item: {}, named: new Map() })(text);
   if (!compiled.ok) throw invalidParameters([{ path: "path", message: compiled.error }]);
   const { path } = compiled.value;
@@ -90,19 +89,27 @@ export function wantedOf({
     throw invalidParameters([
       { path: "path", message: "must select one value, so it can only contain names and indexes" },
     ]);
-  return (entry) => (id === undefined || hasId(entry, id)) && valueAt(entry.fields.data, path.get) === value;
+  return (entry) => {
+    if (id !== undefined && !hasId(entry, id)) return false;
+    const found = valueAt(entry.fields.data, path.get);
+    return value === undefined ? found !== undefined : formatScalar(found) === value;
+  };
 }
 
 const hasId = ({ entryId, fields }: TopicEntry, id: string): boolean => fields.id === id || entryId === id;
 
-function valueAt(data: string | undefined, get: (root: unknown) => unknown): string | undefined {
+/** Returns the value at a path, or `undefined` if the data has none. */
+function valueAt(data: string | undefined, get: (root: unknown) => unknown): unknown {
   try {
-    const value = data === undefined ? undefined : get(parseJson(data));
-    return typeof value === "object" || value === undefined ? undefined : String(value);
+    return data === undefined ? undefined : get(parseJson(data));
   } catch {
     return undefined;
   }
 }
+
+/** Formats a value as in the parameter `value`. Returns `undefined` for objects and arrays. */
+const formatScalar = (value: unknown): string | undefined =>
+  value === undefined || (typeof value === "object" && value !== null) ? undefined : String(value);
 
 /** Searches entries and returns the matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
 async function searchEvents(

@@ -4,7 +4,7 @@ import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";
 import { appParams, appScopeOf, requireApp } from "../../apps/app-scope.ts";
-import { listOf, newestOf } from "../../kit/answer.ts";
+import { listOf, scannedOf } from "../../kit/answer.ts";
 import { pathText } from "../../kit/params.ts";
 import type { Resource } from "../../kit/resource.ts";
 import { defineRoute } from "../../kit/route.ts";
@@ -62,13 +62,14 @@ export const events: Resource = {
         at: "GET /events",
         operation: "listNewestEvents",
         summary: "List the newest events of all apps",
-        description: `Lists the newest event first. \`X-Total-Count\` counts all events of the selected apps, channels and types; it ignores the time range, \`id\` and \`path\`. A response may contain fewer than \`limit\` events when the events are large, or while it searches.\n\nA filter by \`id\`, or by \`path\` and \`value\`, searches up to ${MAX_SEARCHED} events or 16 MiB of data per page. Follow \`X-Next-Cursor\` to search further, also after an empty page.\n\nA page reads at most ${MAX_NEWEST_TOPICS} topics. If more are selected, set \`appId\`, \`channel\` or \`type\`.`,
+        description: `Lists the newest event first. \`X-Total-Count\` counts all events of the selected apps, channels and types; it ignores the time range, \`id\` and \`path\`. \`X-Scanned-Count\` counts the events that this page has skipped or read, so that the sum over the pages is the progress of a search. A response may contain fewer than \`limit\` events when the events are large, or while it searches.\n\nA filter by \`id\` or \`path\` searches up to ${MAX_SEARCHED} events or 16 MiB of data per page. Follow \`X-Next-Cursor\` to search further, also after an empty page.\n\nA page reads at most ${MAX_NEWEST_TOPICS} topics. If more are selected, set \`appId\`, \`channel\` or \`type\`.`,
         permission: "apps.read",
         query: newestEventsQuery,
-        answer: newestOf(eventSchema),
+        answer: scannedOf(eventSchema),
         async handle({ caller: { organizationId }, query, c }) {
-          const { events, total, next } = await listNewestEvents(deps, organizationId, query);
+          const { events, total, next, scanned } = await listNewestEvents(deps, organizationId, query);
           c.header("X-Total-Count", String(total));
+          c.header("X-Scanned-Count", String(scanned));
           if (next !== undefined) c.header("X-Next-Cursor", next);
           return answerJson(c, `[${events.join(",")}]`);
         },
@@ -78,7 +79,7 @@ export const events: Resource = {
         operation: "listEvents",
         summary: "List the events of an app",
         description:
-          "Lists the events of all topics in order of time. A response may contain fewer than `limit` events when the events are large. With `from` or `to`, `X-Total-Count` stops at 10,000.\n\nA filter by `id`, or by `path` and `value`, searches the first 5,000 events in that order, or the first 16 MiB of data. `X-Total-Count` then counts only the matches found up to the end of the page. Use `from` and `to` to search further.",
+          "Lists the events of all topics in order of time. A response may contain fewer than `limit` events when the events are large. With `from` or `to`, `X-Total-Count` stops at 10,000.\n\nA filter by `id` or `path` searches the first 5,000 events in that order, or the first 16 MiB of data. `X-Total-Count` then counts only the matches found up to the end of the page. Use `from` and `to` to search further.",
         query: listQuerySchema,
         answer: listOf(eventSchema),
         async handle({ caller, params, query, c }) {

@@ -20,21 +20,21 @@ const filters = {
     .max(1_024)
     .optional()
     .describe(
-      "JSONPath into the data, with names and indexes only. Selects events that have `value` at this path.",
+      "JSONPath into the data, with names and indexes only. Selects events that have `value` at this path, or any value if `value` is missing.",
     ),
   value: z
     .string()
     .max(1_024)
     .optional()
-    .describe("Value to find at `path`: a string, or a number or boolean written as text."),
+    .describe("Value to find at `path`: a string, or a number, boolean or null written as text."),
 };
 
 interface PathAndValue {
   readonly path?: string | undefined;
   readonly value?: string | undefined;
 }
-const hasBoth = ({ path, value }: PathAndValue): boolean => (path === undefined) === (value === undefined);
-const MUST_HAVE_BOTH = { path: ["value"], message: "must be given together with path" };
+const hasPath = ({ path, value }: PathAndValue): boolean => path !== undefined || value === undefined;
+const MUST_HAVE_PATH = { path: ["path"], message: "is required because value is set" };
 
 export const listQuerySchema = z
   .object({
@@ -46,7 +46,7 @@ export const listQuerySchema = z
       .describe("Whether the oldest or the newest event comes first."),
     ...pageQuery,
   })
-  .refine(hasBoth, MUST_HAVE_BOTH)
+  .refine(hasPath, MUST_HAVE_PATH)
   // Written with `!` so that NaN passes, because the schemas of `limit` and `offset` already report malformed numbers.
   .refine(({ limit, offset }) => !(limit + offset > MAX_WINDOW), {
     path: ["offset"],
@@ -61,6 +61,11 @@ export const newestEventsQuery = z
     ...placeFilters,
     ...filters,
     limit: pageQuery.limit,
+    offset: pageQuery.offset.meta({
+      description:
+        "Number of events to skip after `cursor`, or at the start of the list. Only for lists without `id` and `path`.",
+      shown: { type: "integer", minimum: 0, maximum: MAX_WINDOW, default: 0 },
+    }),
     cursor: z
       .string()
       .max(2_048)
@@ -72,7 +77,15 @@ export const newestEventsQuery = z
         example: "1769851800000-0.ZXZlbnRz",
       }),
   })
-  .refine(hasBoth, MUST_HAVE_BOTH);
+  .refine(hasPath, MUST_HAVE_PATH)
+  .refine(({ offset }) => !(offset > MAX_WINDOW), {
+    path: ["offset"],
+    message: `must be at most ${MAX_WINDOW}; use cursor to skip further`,
+  })
+  .refine(({ id, path, offset }) => (id === undefined && path === undefined) || !(offset > 0), {
+    path: ["offset"],
+    message: "must not be combined with id or path; use cursor to search further",
+  });
 
 const CURSOR = /^(\d{1,20}-\d{1,20})\.([A-Za-z0-9_-]+)$/;
 

@@ -20,6 +20,9 @@ export const HEADERS = {
     "Value of the parameter `cursor` for the next page. Absent on the last page.",
     "1769851800000.del_01jc9x2k4v8m3n5p7q9r1s0",
   ),
+  XScannedCount: always(
+    count("Number of items that were skipped or read for this page, including those that do not match.", 1),
+  ),
   ETag: always(text("Version of the returned resource.", '"bp_01jc9x2k4v8m3n5p7q9r1s0.3"')),
   IdempotentReplayed: {
     description: "Present when the response repeats that of the first request with this `Idempotency-Key`.",

@@ -87,6 +87,9 @@ function success(route: MountedRoute, schemas: SchemaWriter): object {
     ...(isList(answer) && answer.hasCursor
       ? { "X-Next-Cursor": { $ref: "#/components/headers/XNextCursor" } }
       : {}),
+    ...(isList(answer) && answer.isScanned
+      ? { "X-Scanned-Count": { $ref: "#/components/headers/XScannedCount" } }
+      : {}),
     ...(creates ? { "Idempotent-Replayed": { $ref: "#/components/headers/IdempotentReplayed" } } : {}),
     ...(versioned && method !== "delete" ? { ETag: { $ref: "#/components/headers/ETag" } } : {}),
   };
