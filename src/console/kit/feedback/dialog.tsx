@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../layout/button.tsx";
+import { Icon } from "../layout/icons.tsx";
 import { visibleText } from "../text/visible.ts";
 
 interface Props {
@@ -37,7 +38,7 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
       <header class="dialog-head">
         <h2 id={titleId}>{visibleText(title)}</h2>
         <Button look="quiet icon-only" aria-label="Close" onClick={onClose}>
-          ×
+          <Icon name="close" />
         </Button>
       </header>
       <div class="dialog-body">{children}</div>

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Button } from "../layout/button.tsx";
+import { Icon } from "../layout/icons.tsx";
 import { visibleText } from "../text/visible.ts";
 import { announce } from "./announce.tsx";
 
@@ -36,7 +37,7 @@ export function Toasts(): ComponentChildren {
         <div key={id} class={`toast ${tone}`}>
           <span>{text}</span>
           <Button look="quiet icon-only" aria-label="Dismiss" onClick={() => dismiss(id)}>
-            ×
+            <Icon name="close" />
           </Button>
         </div>
       ))}

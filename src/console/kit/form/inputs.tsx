@@ -118,7 +118,15 @@ export function TextInput(props: FieldProps<"text">) {
               ))}
             </select>
           );
-        if (field.isSecret) return <input type="password" autoComplete="new-password" {...all} />;
+        if (field.isSecret)
+          return (
+            <input
+              type="password"
+              autoComplete="new-password"
+              placeholder={props.context.isChange ? "unchanged" : ""}
+              {...all}
+            />
+          );
         if (field.isLong) return <textarea {...all} />;
         return <input type="text" autoComplete="off" placeholder={isOff ? "turned off" : hint} {...all} />;
       }}

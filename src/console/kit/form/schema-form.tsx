@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
 import { Button } from "../layout/button.tsx";
+import { Icon } from "../layout/icons.tsx";
 import { ErrorFold } from "./error-fold.tsx";
 import { FieldHelp } from "./help.tsx";
 import {
@@ -232,7 +233,7 @@ function ListInput(props: FieldProps<"list">) {
             aria-label={`Remove ${formatLabel(name)} ${index + 1}`}
             onClick={() => set(items.toSpliced(index, 1))}
           >
-            ×
+            <Icon name="close" />
           </Button>
         </div>
       ))}
@@ -273,7 +274,7 @@ function RecordInput(props: FieldProps<"record">) {
             aria-label={`Remove ${key}`}
             onClick={() => set(entries.toSpliced(index, 1))}
           >
-            ×
+            <Icon name="close" />
           </Button>
         </div>
       ))}

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { visibleText } from "../text/visible.ts";
 import { Button } from "./button.tsx";
+import { Icon } from "./icons.tsx";
 
 interface Props {
   readonly title: string;
@@ -34,7 +35,7 @@ export function DetailPanel({ title, onClose, children }: Props) {
         </h2>
         <span class="grow" />
         <Button look="quiet icon-only" aria-label="Close the details" onClick={onClose}>
-          ×
+          <Icon name="close" />
         </Button>
       </header>
       <div class="detail-body">{children}</div>

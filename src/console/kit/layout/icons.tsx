@@ -21,6 +21,7 @@ const PATHS = {
   start: "M5 3l8 5-8 5V3z",
   filter: "M2 4h12M4 8h8M6 12h4",
   search: "M7 3a4 4 0 1 0 0 8 4 4 0 0 0 0-8zm3 7 3.5 3.5",
+  close: "M4 4l8 8m0-8-8 8",
   copy: "M6 6h7v7H6zM3 10V3h7",
   check: "M3 8l3.5 3.5L13 5",
   menu: "M2 4h12M2 8h12M2 12h12",

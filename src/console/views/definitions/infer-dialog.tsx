@@ -4,6 +4,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -64,12 +65,12 @@ export function InferDialog({ appId, channelUid, onApply, onClose }: Props) {
               </label>
               <Facts inferred={shown} isCut={isCut} />
               <Code text={JSON.stringify(shown.schema, null, 2)} label="Inferred schema" />
-              <div class="row wrap">
+              <ApiCall call={{ method: "POST", path, body: {} }} />
+              <div class="row end foot">
+                <Button onClick={onClose}>Cancel</Button>
                 <Button look="primary" onClick={() => onApply(shown.type, shown.schema)}>
                   Apply to the editor
                 </Button>
-                <Button onClick={onClose}>Cancel</Button>
-                <ApiCall call={{ method: "POST", path, body: {} }} />
               </div>
             </div>
           );
@@ -83,7 +84,7 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
   const { events, quarantined, failing, violations, drift, released } = inferred;
   return (
     <>
-      <dl class="inferred-counts">
+      <dl class="tally">
         <div>
           <dt>events</dt>
           <dd>{formatCount(events)}</dd>
@@ -140,7 +141,9 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
                 <th scope="row">
                   <UntrustedText max={100}>{path === "" ? "(the data)" : path}</UntrustedText>
                 </th>
-                <td class={grade === "breaking" ? "bad" : ""}>{`${DRIFT_WORDS[kind]} (${grade})`}</td>
+                <td>
+                  {DRIFT_WORDS[kind]} <Badge tone={grade === "breaking" ? "bad" : "plain"}>{grade}</Badge>
+                </td>
                 <td>{formatCount(count)}</td>
               </tr>
             ))}

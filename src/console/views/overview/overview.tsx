@@ -43,7 +43,7 @@ function RangeChoice() {
           title={range.title}
           aria-current={range === chosen ? "true" : undefined}
         >
-          {range.name}
+          {range.label}
         </a>
       ))}
     </nav>

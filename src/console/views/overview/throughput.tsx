@@ -64,8 +64,7 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
   const from = new Date(fromMs).toISOString();
   const to = (view: "deliveries" | "quarantine", query: Readonly<Record<string, string>> = {}) =>
     listHref(view, appId, { from, ...query });
-  const duration = (ms: number | undefined): string =>
-    ms === undefined ? "–" : formatDuration(ms < 10 ? ms : Math.round(ms));
+  const duration = (ms: number | undefined): string => (ms === undefined ? "–" : formatDuration(ms));
   return (
     <Tiles>
       <Tile
@@ -97,7 +96,11 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
       >
         {formatShort(rejected)}
       </Tile>
-      <Tile title="Error rate" hint="rejected, of all received">
+      <Tile
+        title="Error rate"
+        hint="rejected, of all received"
+        {...(rejected > 0 && { tone: "bad" as const })}
+      >
         {received === 0 ? "–" : formatPercent(rejected / received)}
       </Tile>
       <Tile title="Response time" href={to("deliveries")} hint="median · p99, newest interval">
