@@ -20,7 +20,8 @@ export interface View {
   };
 }
 
-export const NAV_GROUPS = ["Watch", "Build", "Organization"] as const;
+/** Groups of the navigation. The views of `App` show the selected app, and those of the other groups the whole organization. */
+export const NAV_GROUPS = ["All apps", "App", "Organization"] as const;
 export type NavGroup = (typeof NAV_GROUPS)[number];
 
 /** Loads the view's code on first use. The cast is needed, because the properties of each view differ. */
@@ -32,31 +33,25 @@ export const VIEWS: readonly View[] = [
   {
     path: "/",
     component: view(() => import("./views/overview/overview.tsx")),
-    nav: { group: "Watch", title: "Overview", icon: "overview", key: "o" },
+    nav: { group: "All apps", title: "Overview", icon: "overview", key: "o" },
   },
   {
     path: "/problems",
     component: view(() => import("./views/problems/problems.tsx")),
     needs: "problems.read",
-    nav: { group: "Watch", title: "Problems", icon: "problems", key: "p" },
+    nav: { group: "All apps", title: "Problems", icon: "problems", key: "p" },
   },
   {
     path: "/events",
     component: view(() => import("./views/events/events.tsx")),
     needs: "apps.read",
-    nav: { group: "Watch", title: "Events", icon: "events", key: "e" },
-  },
-  {
-    path: "/apps/:appId/tail",
-    component: view(() => import("./views/events/tail.tsx")),
-    needs: "apps.read",
-    nav: { group: "Watch", title: "Live tail", icon: "tail", key: "t" },
+    nav: { group: "All apps", title: "Events", icon: "events", key: "e" },
   },
   {
     path: "/deliveries",
     component: view(() => import("./views/deliveries/deliveries.tsx")),
     needs: "deliveries.read",
-    nav: { group: "Watch", title: "Deliveries", icon: "deliveries", key: "d" },
+    nav: { group: "All apps", title: "Deliveries", icon: "deliveries", key: "d" },
   },
   {
     path: "/apps/:appId/deliveries/:deliveryId",
@@ -67,49 +62,55 @@ export const VIEWS: readonly View[] = [
     path: "/quarantine",
     component: view(() => import("./views/quarantine/quarantine.tsx")),
     needs: "apps.read",
-    nav: { group: "Watch", title: "Quarantine", icon: "quarantine", key: "q" },
+    nav: { group: "All apps", title: "Quarantine", icon: "quarantine", key: "q" },
   },
   {
     path: "/dead-letters",
     component: view(() => import("./views/dead-letters/dead-letters.tsx")),
     needs: "apps.read",
-    nav: { group: "Watch", title: "Dead letters", icon: "deadLetters", key: "x" },
+    nav: { group: "All apps", title: "Dead letters", icon: "deadLetters", key: "x" },
   },
   {
     path: "/sources",
     component: view(() => import("./views/sources/sources.tsx")),
     needs: "apps.read",
-    nav: { group: "Watch", title: "Sources", icon: "sources", key: "s" },
-  },
-  {
-    path: "/apps/:appId/subscriptions",
-    component: view(() => import("./views/subscriptions/subscriptions.tsx")),
-    needs: "apps.read",
-    nav: { group: "Watch", title: "Subscriptions", icon: "subscriptions", key: "u" },
-  },
-  {
-    path: "/apps/:appId/agents",
-    component: view(() => import("./views/agents/agents.tsx")),
-    needs: "apps.read",
-    nav: { group: "Watch", title: "Agents", icon: "agents", key: "w" },
+    nav: { group: "All apps", title: "Sources", icon: "sources", key: "s" },
   },
   {
     path: "/start",
     component: view(() => import("./views/start/start.tsx")),
     needs: "apps.write",
-    nav: { group: "Build", title: "Receive events", icon: "start", key: "r" },
+    nav: { group: "App", title: "Receive events", icon: "start", key: "r" },
   },
   {
     path: "/apps/:appId/channels",
     component: view(() => import("./views/channels/channels.tsx")),
     needs: "apps.read",
-    nav: { group: "Build", title: "Channels", icon: "channels", key: "c" },
+    nav: { group: "App", title: "Channels", icon: "channels", key: "c" },
   },
   {
     path: "/apps/:appId/catalog",
     component: view(() => import("./views/catalog/catalog.tsx")),
     needs: "apps.read",
-    nav: { group: "Build", title: "Catalog", icon: "definitions", key: "y" },
+    nav: { group: "App", title: "Catalog", icon: "definitions", key: "y" },
+  },
+  {
+    path: "/apps/:appId/tail",
+    component: view(() => import("./views/events/tail.tsx")),
+    needs: "apps.read",
+    nav: { group: "App", title: "Live tail", icon: "tail", key: "t" },
+  },
+  {
+    path: "/apps/:appId/subscriptions",
+    component: view(() => import("./views/subscriptions/subscriptions.tsx")),
+    needs: "apps.read",
+    nav: { group: "App", title: "Subscriptions", icon: "subscriptions", key: "u" },
+  },
+  {
+    path: "/apps/:appId/agents",
+    component: view(() => import("./views/agents/agents.tsx")),
+    needs: "apps.read",
+    nav: { group: "App", title: "Agents", icon: "agents", key: "w" },
   },
   {
     path: "/apps/:appId/channels/:channelUid/definitions",

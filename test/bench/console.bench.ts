@@ -1,10 +1,10 @@
 /**
  * Measures the responsiveness of the console on loopback.
  *
- * Prints the longest tasks of its main thread while the live tail shows 10,000 events and while a list of 100,000 is scrolled from end
- * to end. Also prints the time to the first contentful paint.
+ * Prints the longest tasks of its main thread while the live tail shows 10,000 events, and while a list of 100,000 is scrolled from end
+ * to end. Also prints the time to the first contentful paint, and the times of interactions with this list and with 1,000 apps.
  *
- * usage: npm run bench:console [-- --tailed 10000 --listed 100000]
+ * usage: npm run bench:console [-- --tailed 10000 --listed 100000 --apps 1000]
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Page } from "playwright-core";
@@ -17,7 +17,11 @@ import { startBenchRedis } from "./redis.ts";
 
 const GOAL_TASK_MS = 100;
 const GOAL_PAINT_MS = 1_000;
-const { tailed: TAILED, listed: LISTED } = readFlags({ tailed: 10_000, listed: 100_000 });
+const {
+  tailed: TAILED,
+  listed: LISTED,
+  apps: APPS,
+} = readFlags({ tailed: 10_000, listed: 100_000, apps: 1_000 });
 /** Number of items per delivery. */
 const AT_ONCE = 500;
 const SCREENS_A_SECOND = 20;
@@ -37,6 +41,12 @@ const app = await installApp(gateway, [
     events: [{ type: "order.created", idPath: "$.id" }],
   },
 ]);
+const { id: blueprintId } = await gateway.api<{ id: string }>("POST", "/blueprints", {
+  title: "Shop",
+  channels: [],
+});
+for (let n = 1; n < APPS; n++)
+  await gateway.api("POST", "/apps/install", { blueprintId, uid: `shop-${n}`, title: `Shop ${n}` });
 const hookUrl = channelOf(app).url ?? "";
 let made = 0;
 
@@ -90,8 +100,7 @@ try {
     await page.evaluate(`(async () => {
       const box = document.querySelector(".table");
       let screens = 0;
-      const isLoaded = () => Number(box.getAttribute("aria-rowcount")) > ${LISTED};
-      while (!isLoaded() || box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
+      while (box.scrollTop + box.clientHeight < box.scrollHeight - 1) {
         box.scrollTop += 10 * box.clientHeight;
         screens++;
         await new Promise((done) => setTimeout(done, ${1_000 / SCREENS_A_SECOND}));
@@ -101,6 +110,41 @@ try {
   );
   await page.locator(`[data-index="${LISTED - 1}"] time`).waitFor();
   await report(page, `${LISTED} events scrolled end to end, ${screens} steps`);
+
+  await page.reload();
+  await page.locator('[data-index="0"]').focus();
+  await time(page, `the oldest of ${LISTED} events after End`, async () => {
+    await page.keyboard.press("End");
+    await page.locator(`[data-index="${LISTED - 1}"] time`).waitFor();
+  });
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await time(page, `${LISTED} events searched by a field`, async () => {
+    await page.getByLabel("Field").fill("total = -1");
+    await page.getByText("0 found. Scanned all").waitFor();
+  });
+
+  await page.keyboard.press("Control+k");
+  await time(page, `one of ${APPS} apps found in the palette`, async () => {
+    await page.getByRole("combobox", { name: "Id, app or page" }).fill(`shop-${APPS - 1}`);
+    await page.getByRole("option").filter({ hasText: "App" }).waitFor();
+  });
+  await page.keyboard.press("Escape");
+  await page.locator("#nav").getByRole("link", { name: "Apps", exact: true }).click();
+  await page.locator('[data-index="0"]:not(.waiting)').focus();
+  const apps = Number(await page.getByRole("grid", { name: "Apps" }).getAttribute("aria-rowcount")) - 1;
+  await time(page, `the last of ${apps} apps after End`, async () => {
+    await page.keyboard.press("End");
+    await page.locator(`[data-index="${apps - 1}"]:not(.waiting)`).waitFor();
+  });
+  await page.keyboard.press(".");
+  await time(page, `one of ${apps} apps found in the switcher`, async () => {
+    await page.keyboard.type(`shop-${APPS - 1}`);
+    await page
+      .getByRole("dialog")
+      .getByRole("row")
+      .filter({ hasText: `shop-${APPS - 1}` })
+      .waitFor();
+  });
 } finally {
   await browser.close();
 }
@@ -113,6 +157,15 @@ async function takeTasks(page: Page): Promise<readonly number[]> {
   // The observer is notified only after the end of a task.
   await delay(1_000);
   return (await page.evaluate("window.tasks.splice(0)")) as readonly number[];
+}
+
+/** Prints how long an interaction takes, and its tasks. */
+async function time(page: Page, what: string, interact: () => Promise<void>): Promise<void> {
+  await takeTasks(page);
+  const startMs = performance.now();
+  await interact();
+  console.log(`${what}: ${(performance.now() - startMs).toFixed(0)} ms`);
+  await report(page, what);
 }
 
 async function report(page: Page, what: string): Promise<void> {

@@ -12,7 +12,19 @@ it("the field filter of the console matches events by a path into their data, wi
   const found = ["order.total = 12", "$.order.total=12", "order.items.0.sku = x", 'order.items.0.sku = "x"'];
   const others = ["order.total = 13", "order.total.x", "toString", "order.items.1", "order.note = a"];
   for (const text of [...found, "order.note = a = b", "order.none = null", "order.none"])
-    expect([text, parseFieldFilter(text)?.(data)]).toEqual([text, true]);
-  for (const text of others) expect([text, parseFieldFilter(text)?.(data)]).toEqual([text, false]);
+    expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, true]);
+  for (const text of others) expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, false]);
   expect(parseFieldFilter(" = 12")).toBeUndefined();
+});
+
+it("the field filter of the console becomes a JSONPath and a value for the search of the API", () => {
+  for (const [text, path, value] of [
+    ["order.total = 12", "$.order.total", "12"],
+    ['$.order.note="a = b"', "$.order.note", "a = b"],
+    ["items.0.sku", "$.items[0].sku", undefined],
+    ["customer.first name = Ada", '$.customer["first name"]', "Ada"],
+    ["codes.007", '$.codes["007"]', undefined],
+    ["$['a.b'][1] = x", "$['a.b'][1]", "x"],
+  ] as const)
+    expect(parseFieldFilter(text)).toMatchObject({ path, value });
 });

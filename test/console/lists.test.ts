@@ -1,5 +1,4 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { countSearched } from "../../src/console/kit/list/count-searched.ts";
 import { readSavedViews, removeView, saveView } from "../../src/console/kit/list/saved-views.ts";
 import { resolvePreset } from "../../src/console/kit/list/time-presets.ts";
 
@@ -41,12 +40,4 @@ it("saved views in an unknown form, or with an address outside of the console, a
   expect(readSavedViews("org_1")).toEqual([]);
   stored.set("inlet.views.org_1", "{");
   expect(readSavedViews("org_1")).toEqual([]);
-});
-
-it("a search counts the rows that it has read, because pages of large events have fewer rows than requested", () => {
-  const rows = Array.from({ length: 55 }, () => ({}));
-  expect(countSearched(110, { rows, total: 1_000, next: "c" }, true)).toBe(165);
-  expect(countSearched(165, { rows, total: 166 + 54, next: undefined }, true)).toBe(220);
-  expect(countSearched(0, { rows, total: 1_000 }, false)).toBe(200);
-  expect(countSearched(900, { rows, total: 1_000 }, false)).toBe(1_000);
 });

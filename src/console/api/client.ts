@@ -1,6 +1,7 @@
 import { ApiError, parseApiError } from "./api-error.ts";
 import { API_BASE } from "./base.ts";
 import { fillPath, formatQuery } from "./curl.ts";
+import type { ListPage } from "./list-page.ts";
 
 /** Types of the API's schemas, keyed by their name in the OpenAPI document. */
 export type Schemas = InletApi.components["schemas"];
@@ -18,12 +19,7 @@ export function setSigner(given: Signer): void {
   signer = given;
 }
 
-export interface ListPage<T> {
-  readonly rows: readonly T[];
-  readonly total: number;
-  /** Cursor of the next page of a list that is paged by a cursor. `undefined` on the last page. */
-  readonly next?: string | undefined;
-}
+export type { ListPage } from "./list-page.ts";
 
 interface SendOptions {
   readonly body?: unknown;
@@ -71,10 +67,13 @@ export async function sendForResponse(
 export async function sendForList<T>(path: string, options: SendOptions): Promise<ListPage<T>> {
   const response = await sendForResponse("GET", path, options);
   const rows = (await response.json()) as readonly T[];
+  const { headers } = response;
+  const scanned = headers.get("x-scanned-count");
   return {
     rows,
-    total: Number(response.headers.get("x-total-count") ?? rows.length),
-    next: response.headers.get("x-next-cursor") ?? undefined,
+    total: Number(headers.get("x-total-count") ?? rows.length),
+    next: headers.get("x-next-cursor") ?? undefined,
+    ...(scanned !== null && { scanned: Number(scanned) }),
   };
 }
 

@@ -2,11 +2,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
 import { Dialog } from "../feedback/dialog.tsx";
 import { Empty } from "../feedback/states.tsx";
+import type { SearchDialogProps } from "../list/filter-field.ts";
 import { PagedTable } from "../list/loaded-table.tsx";
 import type { Column } from "../list/table.tsx";
 import { usePages } from "../list/use-pages.ts";
 import { useRested } from "../list/use-rested.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
+import { addApp } from "./apps.tsx";
 import { HealthBadge } from "./health.tsx";
 
 export type PickedApp = Schemas["AppSummary"];
@@ -88,6 +90,18 @@ export function AppPicker({ title, onPick, onClose }: Props) {
     </Dialog>
   );
 }
+
+/** Dialog that chooses the app of a filter. */
+export const AppDialog = ({ onPick, onClose }: SearchDialogProps) => (
+  <AppPicker
+    title="Filter by app"
+    onPick={(app) => {
+      addApp(app);
+      onPick(app.id);
+    }}
+    onClose={onClose}
+  />
+);
 
 interface FoundProps extends Pick<Props, "onPick"> {
   readonly search: string;

@@ -21,7 +21,7 @@ const open = (): void => {
   isOpen.value = true;
 };
 
-/** Button with the name and health of the selected app. It opens `AppSwitcherDialog`. */
+/** Title of the navigation group of the selected app, with a button that shows the app's name and health. It opens `AppSwitcherDialog`. */
 export function AppSwitcher() {
   const current = useAppId();
   const known = apps.value;
@@ -33,7 +33,7 @@ export function AppSwitcher() {
   }, [current, isMissing]);
   const canSwitch = known !== undefined && known.length > 0;
   useShortcut(canSwitch ? { keys: ".", description: "Switch app", run: open } : undefined);
-  if (!canSwitch) return null;
+  if (!canSwitch) return <span class="nav-title">App</span>;
   return (
     <div class="app-switcher">
       <span class="nav-title" id="app-switcher-title">

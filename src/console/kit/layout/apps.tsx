@@ -15,8 +15,34 @@ export const MAX_APPS = 200;
 
 /** Apps whose names are loaded, or `undefined` while they are loading. */
 export const apps = signal<readonly App[] | undefined>(undefined);
-/** Returns the uid of an app, or its id if the app is not among the loaded ones. */
-export const nameOfApp = (id: string): string => apps.value?.find((app) => app.id === id)?.uid ?? id;
+/** Returns the uid of an app. If the app is not among the loaded ones, returns its id and loads its name. */
+export function nameOfApp(id: string): string {
+  const app = apps.value?.find((one) => one.id === id);
+  if (app === undefined && apps.value !== undefined) requestName(id);
+  return app?.uid ?? id;
+}
+
+/** Number of names that are loaded at once. */
+const NAMES_AT_ONCE = 8;
+const requested = new Set<string>();
+const waiting: string[] = [];
+
+/** Loads the name of an app once. Names that are requested meanwhile are loaded afterwards. */
+function requestName(id: string): void {
+  if (requested.has(id) || !hasPermission("apps.read")) return;
+  requested.add(id);
+  waiting.push(id);
+  if (waiting.length === 1) queueMicrotask(loadNames);
+}
+
+async function loadNames(): Promise<void> {
+  for (let ids = waiting.slice(0, NAMES_AT_ONCE); ids.length > 0; ids = waiting.slice(0, NAMES_AT_ONCE)) {
+    // Ignore a failure. The lists then show the id.
+    const found = await Promise.all(ids.map((id) => findMissing([], id).catch(() => undefined)));
+    waiting.splice(0, ids.length);
+    addApps(found.filter((app) => app !== undefined));
+  }
+}
 
 const STORAGE_KEY = "inlet.app";
 const lastId = signal<string | undefined>(sessionStorage.getItem(STORAGE_KEY) ?? undefined);
@@ -43,19 +69,20 @@ export async function reloadApps(): Promise<void> {
     apps.value = [];
     return;
   }
+  requested.clear();
   const { rows } = await api.list("/apps", { query: { limit: MAX_APPS } });
-  const last = await loadMissing(rows, lastId.value);
+  const last = await findMissing(rows, lastId.value);
   apps.value = last === undefined ? rows : [...rows, last];
 }
 
 /** Loads the name of an app that is not among the loaded ones, such as an app in a link. */
 export async function loadApp(id: string): Promise<void> {
-  const app = await loadMissing(apps.value ?? [], id);
+  const app = await findMissing(apps.value ?? [], id);
   if (app !== undefined) addApp(app);
 }
 
 /** Loads an app. Returns `undefined` if it is already known or does not exist. */
-async function loadMissing(known: readonly App[], id: string | undefined): Promise<App | undefined> {
+async function findMissing(known: readonly App[], id: string | undefined): Promise<App | undefined> {
   if (id === undefined || known.some((app) => app.id === id)) return undefined;
   try {
     return await api.get("/apps/{appId}", { path: { appId: id } });
@@ -65,9 +92,13 @@ async function loadMissing(known: readonly App[], id: string | undefined): Promi
   }
 }
 
-function addApp(app: App): void {
+/** Adds an app whose name is known from another response. */
+export const addApp = (app: App): void => addApps([app]);
+
+function addApps(found: readonly App[]): void {
   const known = apps.value ?? [];
-  if (!known.some(({ id }) => id === app.id)) apps.value = [...known, app];
+  const added = found.filter((app) => !known.some(({ id }) => id === app.id));
+  if (added.length > 0) apps.value = [...known, ...added];
 }
 
 /** Selects an app for views that need one. */

@@ -70,7 +70,6 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           Inlet
         </a>
         <PaletteButton />
-        <AppSwitcher />
         {NAV_GROUPS.map((group) => (
           <NavGroup key={group} group={group} />
         ))}
@@ -93,7 +92,7 @@ function NavGroup({ group }: { readonly group: (typeof NAV_GROUPS)[number] }) {
   if (views.length === 0) return null;
   return (
     <div class="nav-group">
-      <span class="nav-title">{group}</span>
+      {group === "App" ? <AppSwitcher /> : <span class="nav-title">{group}</span>}
       <ul>
         {views.map((view) => (
           <NavItem key={view.path} view={view} />

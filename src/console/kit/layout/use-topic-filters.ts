@@ -2,6 +2,7 @@ import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { choiceFilter, type FilterField } from "../list/filters.tsx";
 import { visibleText } from "../text/visible.ts";
+import { AppDialog } from "./app-picker.tsx";
 import { apps, MAX_APPS, nameOfApp } from "./apps.tsx";
 
 type Topic = Schemas["Topic"];
@@ -9,8 +10,8 @@ type Topic = Schemas["Topic"];
 /** Returns the filter that restricts a list of all apps to one app. */
 export function createAppFilter(): FilterField {
   const known = apps.value ?? [];
-  if (known.length === 0 || known.length >= MAX_APPS)
-    return { name: "app", label: "App", kind: "text", placeholder: "app id" };
+  if (known.length >= MAX_APPS)
+    return { name: "app", label: "App", kind: "search", labelOf: nameOfApp, Dialog: AppDialog };
   return choiceFilter(
     "app",
     "App",

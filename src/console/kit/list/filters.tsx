@@ -1,25 +1,16 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { LocalTimeInput } from "../form/local-time.tsx";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { useShortcut } from "../layout/shortcuts.tsx";
 import { Time } from "../text/time.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
-import { visibleText } from "../text/visible.ts";
 import { useAddress } from "./address.ts";
+import type { FilterField } from "./filter-field.ts";
+import { FilterInput } from "./filter-input.tsx";
 import { SavedViewsBar } from "./saved-views-bar.tsx";
 import { isTimePreset, resolvePreset, TIME_PRESETS, type TimePreset } from "./time-presets.ts";
 
-export type FilterField =
-  | { readonly name: string; readonly label: string; readonly kind: "text"; readonly placeholder?: string }
-  | {
-      readonly name: string;
-      readonly label: string;
-      readonly kind: "choice";
-      readonly options: readonly { readonly value: string; readonly label: string }[];
-    }
-  /** A time filter. The input shows the user's time zone, but the URL and the API use UTC (RFC 3339). */
-  | { readonly name: string; readonly label: string; readonly kind: "time" };
+export type { FilterField } from "./filter-field.ts";
 
 /** Filter with a choice of values. */
 export const choiceFilter = <Value extends string>(
@@ -67,8 +58,6 @@ interface Props {
   readonly onChange: (next: FilterValues) => void;
 }
 
-const TYPING_MS = 350;
-
 /**
  * Line of filters above a list: time ranges, a button that shows the inputs, and a chip for each active filter. A single filter needs no
  * button. The `/` key moves the focus to the first input.
@@ -78,10 +67,11 @@ export function FilterBar({ fields, values, onChange }: Props) {
   const panelId = useId();
   const [isOpen, setOpen] = useState(false);
   const [clears, setClears] = useState(0);
+  const [searched, setSearched] = useState<string>();
   const focusesFirst = useRef(false);
   const hasPanel = fields.length > 1;
   const focusFirst = (): void =>
-    bar.current?.querySelector<HTMLElement>(".filter input, .filter select")?.focus();
+    bar.current?.querySelector<HTMLElement>(".filter input, .filter select, .filter button")?.focus();
   useShortcut({
     keys: "/",
     description: "Filter",
@@ -106,6 +96,7 @@ export function FilterBar({ fields, values, onChange }: Props) {
     // The focused button is removed with its filter.
     bar.current?.querySelector<HTMLElement>("[aria-expanded]")?.focus();
   };
+  const search = fields.find(({ name }) => name === searched);
   const isSet = Object.keys(values).length > 0;
   const hasTime = fields.some(({ name }) => name === "from");
   const active = hasPanel ? fields.filter(({ name }) => values[name] !== undefined) : [];
@@ -147,19 +138,29 @@ export function FilterBar({ fields, values, onChange }: Props) {
           // The key drops texts that the user typed but that are not reported yet.
           <div key={clears} class="filters" id={panelId}>
             {fields.map((field) => (
-              // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of three
+              // biome-ignore lint/a11y/noLabelWithoutControl: its input is one of four
               <label key={field.name} class={values[field.name] === undefined ? "filter" : "filter set"}>
                 <span>{field.label}</span>
                 <FilterInput
                   field={field}
                   value={values[field.name] ?? ""}
                   onChange={(value) => set(field.name, value)}
+                  onSearch={() => setSearched(field.name)}
                 />
               </label>
             ))}
           </div>
         )}
       </form>
+      {search?.kind === "search" && (
+        <search.Dialog
+          onPick={(value) => {
+            setSearched(undefined);
+            set(search.name, value);
+          }}
+          onClose={() => setSearched(undefined)}
+        />
+      )}
       <SavedViewsBar isFiltered={isSet} />
     </div>
   );
@@ -178,13 +179,14 @@ const Chip = ({ field, value, onRemove }: ChipProps) => (
       <span class="faint">{field.label}</span> <ChipValue field={field} value={value} />
     </span>
     <Button look="quiet icon-only" aria-label={`Remove the filter ${field.label}`} onClick={onRemove}>
-      ×
+      <Icon name="close" />
     </Button>
   </span>
 );
 
 function ChipValue({ field, value }: Pick<ChipProps, "field" | "value">) {
   if (field.kind === "time") return <Time at={value} />;
+  if (field.kind === "search") return <UntrustedText max={60}>{field.labelOf(value)}</UntrustedText>;
   const option = field.kind === "choice" ? field.options.find((one) => one.value === value) : undefined;
   return <UntrustedText max={60}>{option?.label ?? value}</UntrustedText>;
 }
@@ -214,68 +216,3 @@ const TimePresets = ({ value, onChange }: TimePresetsProps) => (
     ))}
   </fieldset>
 );
-
-interface InputProps {
-  readonly field: FilterField;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function FilterInput({ field, value, onChange }: InputProps) {
-  switch (field.kind) {
-    case "text":
-      return <TypedInput value={value} onChange={onChange} placeholder={field.placeholder ?? ""} />;
-    case "choice":
-      return (
-        <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-          <option value="">all</option>
-          {value !== "" && !field.options.some((option) => option.value === value) && (
-            <option value={value}>{visibleText(value)}</option>
-          )}
-          {field.options.map((option) => (
-            <option key={option.value} value={option.value}>
-              {option.label}
-            </option>
-          ))}
-        </select>
-      );
-    case "time":
-      return <LocalTimeInput label={field.label} value={value} onChange={onChange} />;
-    default:
-      return field satisfies never;
-  }
-}
-
-/** Text filter. Reports a change after the user stops typing, because each change sends a request. */
-function TypedInput({
-  value,
-  onChange,
-  placeholder,
-}: Pick<InputProps, "value" | "onChange"> & { readonly placeholder: string }) {
-  const [text, setText] = useState(value);
-  const reported = useRef(value);
-  // Other filters may change while the user types.
-  const latest = useRef(onChange);
-  latest.current = onChange;
-  useEffect(() => {
-    if (value !== reported.current) setText(value);
-    reported.current = value;
-  }, [value]);
-  useEffect(() => {
-    if (text === reported.current) return undefined;
-    const timer = setTimeout(() => {
-      reported.current = text;
-      latest.current(text);
-    }, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return (
-    <input
-      type="search"
-      value={text}
-      placeholder={placeholder}
-      spellcheck={false}
-      onInput={(event) => setText(event.currentTarget.value)}
-    />
-  );
-}

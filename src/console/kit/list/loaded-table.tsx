@@ -43,26 +43,27 @@ export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: Paged
   );
 }
 
-/** Table of the rows that a search has found, with its progress and a button that continues it. */
+/** Table of the rows that a search has found, with its progress and a button that stops or continues it. */
 export function ScannedTable<Row>({ scan, of, empty, ...table }: Props<Row> & { readonly scan: Scan<Row> }) {
-  const { rows, searched, total, isRunning, error, continueSearch } = scan;
+  const { rows, scanned, total, isRunning, isComplete, error, stop, continueSearch } = scan;
+  const all = total === undefined ? "" : ` of ${formatCount(total)}`;
   return (
     <>
       {rows.length > 0 && <Table {...table} rows={rows} />}
-      {rows.length === 0 && !isRunning && !error && empty}
+      {rows.length === 0 && isComplete && empty}
       {rows.length === 0 && isRunning && <Loading lines={8} as="rows" />}
-      {error && <ErrorNote error={error} {...(continueSearch && { onRetry: continueSearch })} />}
-      <p class="count-line row wrap">
+      {error && <ErrorNote error={error} onRetry={continueSearch} />}
+      <div class="count-line row wrap">
         <span role="status">
-          {formatCount(rows.length)} found; searched{" "}
-          {total === undefined || searched < total
-            ? `the newest ${formatCount(searched)}${total === undefined ? "" : ` of ${formatCount(total)}`}`
-            : `all ${formatCount(total)}`}{" "}
-          {of}
-          {isRunning && " …"}
+          {formatCount(rows.length)} found. Scanned{" "}
+          {isComplete ? `all ${formatCount(scanned)}` : `${formatCount(scanned)}${all}`} {of}.
         </span>
-        {continueSearch && !error && <Button onClick={continueSearch}>Search further</Button>}
-      </p>
+        {isRunning && total !== undefined && (
+          <progress max={Math.max(total, 1)} value={scanned} aria-label="Progress of the search" />
+        )}
+        {isRunning && <Button onClick={stop}>Stop</Button>}
+        {!isRunning && !isComplete && !error && <Button onClick={continueSearch}>Search further</Button>}
+      </div>
     </>
   );
 }

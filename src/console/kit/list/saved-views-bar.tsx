@@ -3,6 +3,7 @@ import { useLocation } from "preact-iso";
 import { caller } from "../../session/session.ts";
 import { Dialog } from "../feedback/dialog.tsx";
 import { Button } from "../layout/button.tsx";
+import { Icon } from "../layout/icons.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
 import { readSavedViews, removeView, saveView } from "./saved-views.ts";
 
@@ -28,7 +29,7 @@ export function SavedViewsBar({ isFiltered }: { readonly isFiltered: boolean }) 
             aria-label={`Delete the view ${name}`}
             onClick={() => removeView(organizationId, href)}
           >
-            ×
+            <Icon name="close" />
           </Button>
         </span>
       ))}
@@ -82,7 +83,7 @@ function NameDialog({ onSave, onClose }: NameDialogProps) {
         <p class="faint">
           This browser stores the view. Its address works for everyone in your organization.
         </p>
-        <div class="row">
+        <div class="row end">
           <Button look="primary" type="submit" disabled={name.trim() === ""}>
             Save
           </Button>

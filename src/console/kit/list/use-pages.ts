@@ -1,16 +1,19 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
-import type { ListPage } from "../../api/client.ts";
-
-export const PAGE_ROWS = 100;
-/** Maximum number of pages in memory. Dropped pages are loaded again when they become visible. */
-const MAX_PAGES = 40;
+import type { ListPage } from "../../api/list-page.ts";
+import {
+  type CursorPages,
+  type CursorRequest,
+  createCursorPages,
+  MAX_PAGES,
+  PAGE_ROWS,
+} from "./cursor-pages.ts";
 
 export interface Pages<Row> {
   /** `undefined` until the first page is loaded. */
   readonly count: number | undefined;
-  /** Number of rows of the whole list, if it differs from `count`. */
-  readonly total?: number;
+  /** Total of the API, if it differs from `count`. */
+  readonly total?: number | undefined;
   /** Whether `count` includes a row that stands for the next page. */
   readonly hasMore?: boolean;
   readonly rowAt: (index: number) => Row | undefined;
@@ -85,74 +88,58 @@ export function usePages<Row>(
   };
 }
 
-interface Loaded<Row> {
-  readonly rows: readonly Row[];
-  readonly total: number;
-  readonly next: string | undefined;
-}
-
 /**
- * Hook that loads a list that is paged by a cursor, for `Table`. Loads the next page when the user scrolls to the end of the loaded
- * rows. When an entry of `needs` changes, it starts again.
+ * Hook that loads a list that is paged by a cursor, for `Table`. When an entry of `needs` changes, it starts again.
+ *
+ * @param canSkip whether the total counts the rows of this list and the API accepts `offset`, so that the user can jump to any row.
+ *   Otherwise the next page is loaded when the user scrolls to the end of the loaded rows.
  */
 export function useNewest<Row>(
-  load: (
-    page: { readonly limit: number; readonly cursor?: string },
-    signal: AbortSignal,
-  ) => Promise<ListPage<Row>>,
+  load: (page: CursorRequest, signal: AbortSignal) => Promise<ListPage<Row>>,
   needs: readonly unknown[],
+  canSkip = false,
 ): Pages<Row> {
   const [reloads, setReloads] = useState(0);
-  const [loaded, setLoaded] = useState<Loaded<Row>>();
+  const [shown, setShown] = useState<{ readonly pages: CursorPages<Row> }>();
   const [error, setError] = useState<ApiError>();
-  const aborting = useRef(new AbortController());
-  const loadingCursor = useRef<string | undefined>(undefined);
-  const latest = useRef({ load, loaded });
-  latest.current = { load, loaded };
-
-  const loadNext = useCallback(async (before: Loaded<Row> | undefined) => {
-    const { signal } = aborting.current;
-    const cursor = before?.next;
-    try {
-      const page = { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) };
-      const { rows, total, next } = await latest.current.load(page, signal);
-      if (signal.aborted) return;
-      setLoaded({ rows: [...(before?.rows ?? []), ...rows], total, next });
-      setError(undefined);
-    } catch (error) {
-      if (signal.aborted || isAbort(error)) return;
-      loadingCursor.current = undefined;
-      setError(toApiError(error));
-    }
-  }, []);
+  const latest = useRef(load);
+  latest.current = load;
 
   useEffect(() => {
-    aborting.current = new AbortController();
-    loadingCursor.current = undefined;
+    const aborting = new AbortController();
+    const { signal } = aborting;
     setError(undefined);
-    void loadNext(undefined);
-    return () => aborting.current.abort();
-  }, [...needs, reloads]);
-  useEffect(() => () => setLoaded(undefined), needs);
+    const pages = createCursorPages<Row>({
+      load: (page) => latest.current(page, signal),
+      canSkip,
+      onChange() {
+        if (signal.aborted) return;
+        setError(undefined);
+        // A new object, so that the list is drawn again.
+        setShown({ pages });
+      },
+      onError(error) {
+        if (!signal.aborted && !isAbort(error)) setError(toApiError(error));
+      },
+    });
+    pages.want(0, 1);
+    return () => aborting.abort();
+  }, [...needs, canSkip, reloads]);
+  useEffect(() => () => setShown(undefined), needs);
 
-  const { rows = [], total = 0, next } = loaded ?? {};
+  const pages = shown?.pages;
   return {
-    // One more row stands for the next page. It loads the page when it becomes visible.
-    count: loaded && rows.length + (next === undefined ? 0 : 1),
-    total,
-    hasMore: next !== undefined,
-    rowAt: (index) => rows[index],
-    onRange: useCallback((_: number, last: number) => {
-      const { loaded } = latest.current;
-      if (loaded?.next === undefined || last <= loaded.rows.length) return;
-      if (loadingCursor.current === loaded.next) return;
-      loadingCursor.current = loaded.next;
-      void loadNext(loaded);
-    }, []),
+    count: pages?.count(),
+    ...(pages && { total: pages.total() }),
+    hasMore: pages?.hasMore() ?? false,
+    rowAt: (index) => pages?.rowAt(index),
+    onRange: pages?.want ?? ignoreRange,
     error,
     reload: useCallback(() => setReloads((before) => before + 1), []),
   };
 }
+
+const ignoreRange = (): void => {};
 
 /** Reverses the order of the rows. The API lists the oldest first, but users expect the newest log entries first. */
 export function newestFirst<Row>(pages: Pages<Row>): Pages<Row> {

@@ -1,6 +1,5 @@
 import type { Schemas } from "../../api/client.ts";
 import { VIEWS } from "../../routes.ts";
-import type { App } from "../layout/apps.tsx";
 import { viewHref } from "../layout/links.ts";
 
 /** A place that the palette offers. */
@@ -14,8 +13,6 @@ export interface PaletteEntry {
 
 type Match = Schemas["Match"];
 
-const MAX_APPS = 8;
-
 /** Returns the pages whose title contains the text. Pages of an app are those of the current app. */
 export function findPages(text: string, appId: string | undefined): readonly PaletteEntry[] {
   const wanted = text.toLowerCase();
@@ -27,19 +24,10 @@ export function findPages(text: string, appId: string | undefined): readonly Pal
   });
 }
 
-/** Returns the apps whose uid, title or id contains the text. */
-export function findApps(text: string, apps: readonly App[]): readonly PaletteEntry[] {
-  const wanted = text.toLowerCase();
-  if (wanted === "") return [];
-  return apps
-    .filter(({ id, uid, title }) =>
-      [id, uid, title].some((part) => String(part).toLowerCase().includes(wanted)),
-    )
-    .slice(0, MAX_APPS)
-    .flatMap(({ id, uid, title }) => {
-      const href = viewHref("/apps/:appId/channels", { appId: id });
-      return href === undefined ? [] : [{ href, kind: "App", title, details: uid }];
-    });
+/** Returns the place of an app that a search by name has found, or `undefined` if the caller may not open its page. */
+export function entryOfApp({ id, uid, title }: Schemas["AppSummary"]): PaletteEntry | undefined {
+  const href = viewHref("/apps/:appId/channels", { appId: id });
+  return href === undefined ? undefined : { href, kind: "App", title, details: uid };
 }
 
 const KIND_NAMES: ReadonlyMap<Match["kind"], string> = new Map([

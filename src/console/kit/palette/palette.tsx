@@ -1,23 +1,26 @@
 import { signal } from "@preact/signals";
 import { useEffect, useId, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api } from "../../api/client.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { hasPermission } from "../../session/session.ts";
 import { Dialog } from "../feedback/dialog.tsx";
-import { apps, useAppId } from "../layout/apps.tsx";
+import { useAppId } from "../layout/apps.tsx";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { useRested } from "../list/use-rested.ts";
 import { UntrustedText } from "../text/untrusted-text.tsx";
-import { entryOf, findApps, findPages, type PaletteEntry } from "./entries.ts";
+import { entryOf, entryOfApp, findPages, type PaletteEntry } from "./entries.ts";
 import "./palette.css";
 
 const isOpen = signal(false);
-/** Text length from which the API is asked. Shorter texts are parts of names. */
+/** Length of a text from which the API looks for an id. Shorter texts are parts of names. */
 const MIN_LOOKUP_LENGTH = 3;
 /** Time in ms without input after which the API is asked. */
 const LOOKUP_DELAY_MS = 150;
 const MAX_ID_LENGTH = 1_024;
+const MAX_NAME_LENGTH = 255;
+const MAX_APPS = 8;
 
 const isMac = navigator.platform.startsWith("Mac");
 
@@ -53,8 +56,9 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
   const [chosen, setChosen] = useState(0);
   /** Whether Enter was pressed before the search had a result. The first result then opens. */
   const [opensFirst, setOpensFirst] = useState(false);
-  const { found, isSearching, error } = useLookup(text);
-  const entries = [...found, ...findApps(text, apps.value ?? []), ...findPages(text, appId)];
+  const { found, apps, isSearching, error } = useLookup(text);
+  // The apps are last, because they are found later than the pages and would move the chosen one.
+  const entries = [...found, ...findPages(text, appId), ...apps];
   const at = Math.min(chosen, entries.length - 1);
   const open = (entry: PaletteEntry | undefined): void => {
     if (entry === undefined) return;
@@ -147,21 +151,32 @@ const PaletteOption = ({ id, entry, isChosen, onFollow }: OptionProps) => (
   </a>
 );
 
-/** Hook that asks the API for the entities with this id, once the input rests. */
+/** Hook that asks the API for entities with this id and apps with this name, once the input rests. */
 function useLookup(text: string) {
   const asked = useRested(text, LOOKUP_DELAY_MS);
-  const isLong = text.length >= MIN_LOOKUP_LENGTH;
   const { data, error } = useLoad(
-    async (signal) =>
-      asked.length < MIN_LOOKUP_LENGTH
-        ? []
-        : (await api.get("/lookup", { query: { id: asked }, signal })).matches,
+    async (signal) => {
+      const [matches, apps] = await Promise.all([findById(asked, signal), findApps(asked, signal)]);
+      const foundIds = new Set(matches.map(({ id }) => id));
+      return {
+        found: matches.flatMap((match) => entryOf(match) ?? []),
+        apps: apps.flatMap((app) => (foundIds.has(app.id) ? [] : (entryOfApp(app) ?? []))),
+      };
+    },
     [asked],
   );
   const isCurrent = asked === text && data !== undefined;
   return {
-    found: isLong && isCurrent ? data.flatMap((match) => entryOf(match) ?? []) : [],
-    isSearching: isLong && !isCurrent && error === undefined,
+    ...(isCurrent ? data : { found: [], apps: [] }),
+    isSearching: text !== "" && !isCurrent && error === undefined,
     error: error?.message,
   };
+}
+
+const findById = async (id: string, signal: AbortSignal): Promise<readonly Schemas["Match"][]> =>
+  id.length < MIN_LOOKUP_LENGTH ? [] : (await api.get("/lookup", { query: { id }, signal })).matches;
+
+async function findApps(name: string, signal: AbortSignal): Promise<readonly Schemas["AppSummary"][]> {
+  if (name === "" || name.length > MAX_NAME_LENGTH || !hasPermission("apps.read")) return [];
+  return (await api.list("/apps/summaries", { query: { search: name, limit: MAX_APPS }, signal })).rows;
 }

@@ -103,8 +103,15 @@ function All({ load, needs, isFiltered }: ListProps) {
 }
 
 function Found({ load, needs, fits, isFiltered }: ListProps) {
-  const scan = useScan<Delivery>(load, fits, needs);
-  return <ScannedTable {...useTable()} scan={scan} empty={<Nothing isFiltered={isFiltered} />} />;
+  const scan = useScan<Delivery>({ load, fits, maxScanned: 10_000 }, needs);
+  return (
+    <ScannedTable
+      {...useTable()}
+      of="recorded deliveries"
+      scan={scan}
+      empty={<Nothing isFiltered={isFiltered} />}
+    />
+  );
 }
 
 const Nothing = ({ isFiltered }: { readonly isFiltered: boolean }) => (

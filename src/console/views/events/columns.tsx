@@ -48,6 +48,17 @@ export const EVENT_COLUMNS: readonly Column<Event>[] = [
   },
 ];
 
+/**
+ * Returns the event with only the start of its data as text, so that a list of many events needs little memory. The panel of an event loads
+ * it again.
+ */
+export function shortenEvent(event: Event): Event {
+  const { id, type, source, topic, entryId } = event;
+  const shown = dataOf(event);
+  // Copy the text, because a slice keeps the whole string in memory.
+  return { id, type, source, topic, entryId, ...(shown && { data: JSON.parse(JSON.stringify(shown)) }) };
+}
+
 function dataOf({ data, data_base64: base64 }: Event): string | undefined {
   if (base64 !== undefined) return `bytes: ${base64.slice(0, SHOWN)}`;
   if (data === undefined) return undefined;

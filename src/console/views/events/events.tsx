@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
-import { api, type ListPage } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
+import type { ListPage } from "../../api/list-page.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { columnsFor } from "../../kit/layout/app-column.tsx";
 import { useAppId } from "../../kit/layout/apps.tsx";
@@ -10,17 +11,21 @@ import { viewHref } from "../../kit/layout/links.ts";
 import { Page } from "../../kit/layout/page.tsx";
 import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
+import type { CursorRequest } from "../../kit/list/cursor-pages.ts";
 import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import { useNewest } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
-import { EVENT_COLUMNS } from "./columns.tsx";
+import { EVENT_COLUMNS, shortenEvent } from "./columns.tsx";
 import { type Event, placeOf } from "./event.ts";
 import { EventPanel } from "./event-panel.tsx";
 import { parseFieldFilter } from "./field-filter.ts";
 
 const FILTERS = ["app", "channel", "type", "id", "field", "from", "to"] as const;
+
+/** Number of events after which a search pauses. The API searches 5,000 events per request. */
+const MAX_SCANNED = 100_000;
 
 /** List of the newest events of all apps. */
 export default function Events() {
@@ -28,22 +33,20 @@ export default function Events() {
   const { values, resolved, set } = useFilters(FILTERS, turn);
   const { query, go } = useAddress();
   const current = useAppId();
-  const { app: appId, id, field, ...others } = resolved;
+  const { app: appId, field, ...others } = resolved;
   const places = useTopicFilters(appId);
-  const asked = { ...others, ...(appId !== undefined && { appId }) };
-  const isRange = resolved.from !== undefined || resolved.to !== undefined;
-  const load: Load = async ({ limit, offset = 0, cursor }, signal) => {
-    const page = { limit, ...(cursor !== undefined && { cursor }) };
-    const { rows, total, next } = await api.list("/events", { query: { ...asked, ...page }, signal });
-    // The API does not count the events in a time range, so the total is the number of events that are known to exist.
-    const known = offset + rows.length + (next === undefined ? 0 : 1);
-    return { rows: rows as readonly Event[], total: isRange ? known : total, next };
+  const filter = field === undefined ? undefined : parseFieldFilter(field);
+  const { path, value } = filter ?? {};
+  const asked = {
+    ...others,
+    ...(appId !== undefined && { appId }),
+    ...(path !== undefined && { path }),
+    ...(value !== undefined && { value }),
   };
-  const hasField = field === undefined ? undefined : parseFieldFilter(field);
-  const isScan = id !== undefined || hasField !== undefined;
-  const fits = (event: Event): boolean =>
-    (id === undefined || event.id === id || event.entryId === id) &&
-    (hasField === undefined || hasField(event.data));
+  const load: Load = async (page, signal) => {
+    const { rows, ...found } = await api.list("/events", { query: { ...asked, ...page }, signal });
+    return { ...found, rows: (rows as readonly Event[]).map(shortenEvent) };
+  };
   const fields: readonly FilterField[] = [
     createAppFilter(),
     places.channel,
@@ -55,7 +58,7 @@ export default function Events() {
   ];
   const refresh = (): void => setTurn((before) => before + 1);
   const tailHref = current && viewHref("/apps/:appId/tail", { appId: appId ?? current });
-  const List = isScan ? Found : All;
+  const List = resolved.id === undefined && filter === undefined ? All : Found;
   return (
     <Page
       title="Events"
@@ -78,10 +81,9 @@ export default function Events() {
         <div class="stack">
           <List
             load={load}
-            fits={fits}
-            needs={[JSON.stringify(asked), id, field, turn]}
+            needs={[JSON.stringify(asked), turn]}
             isFiltered={Object.keys(values).length > 0}
-            isRange={isRange}
+            isRange={resolved.from !== undefined || resolved.to !== undefined}
           />
         </div>
         {query.event !== undefined && (
@@ -98,26 +100,23 @@ export default function Events() {
   );
 }
 
-type Load = (
-  page: { readonly limit: number; readonly offset?: number; readonly cursor?: string },
-  signal: AbortSignal,
-) => Promise<ListPage<Event>>;
+type Load = (page: CursorRequest, signal: AbortSignal) => Promise<ListPage<Event>>;
 
 interface ListProps {
   readonly load: Load;
-  readonly fits: (event: Event) => boolean;
   readonly needs: readonly unknown[];
   readonly isFiltered: boolean;
-  /** Whether the list is limited to a time range, so that its number of events is unknown. */
+  /** Whether the list is limited to a time range. The API does not count the events in it. */
   readonly isRange: boolean;
 }
 
 function All({ load, needs, isFiltered, isRange }: ListProps) {
-  const { total, ...pages } = useNewest<Event>(load, needs);
+  const { total, ...pages } = useNewest<Event>(load, needs, !isRange);
   return (
     <PagedTable
       {...useTable()}
-      pages={isRange || total === undefined ? pages : { ...pages, total }}
+      of="events"
+      pages={pages}
       empty={
         <Empty title={isFiltered ? "No events match the filters" : "No events yet"}>
           {!isFiltered && "Send something to a channel, or a test event from the channel's page."}
@@ -128,12 +127,13 @@ function All({ load, needs, isFiltered, isRange }: ListProps) {
   );
 }
 
-function Found({ load, fits, needs }: ListProps) {
-  const scan = useScan<Event>(load, fits, needs);
+function Found({ load, needs, isRange }: ListProps) {
+  const { total, ...scan } = useScan<Event>({ load, maxScanned: MAX_SCANNED }, needs);
   return (
     <ScannedTable
       {...useTable()}
-      scan={scan}
+      of="retained events"
+      scan={{ ...scan, total: isRange ? undefined : total }}
       empty={
         <Empty title="No events match the filters">
           Filter by a path in the data, such as <code>order.total = 12</code>, or by a complete id.
@@ -147,7 +147,6 @@ function useTable() {
   const { query, go } = useAddress();
   return {
     label: "Events",
-    of: "events",
     columns: columnsFor(EVENT_COLUMNS, query.app || undefined),
     keyOf: placeOf,
     onOpen: (event: Event) => go({ event: placeOf(event) }),

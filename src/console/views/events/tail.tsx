@@ -26,7 +26,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
   const places = useTopicFilters(appId);
   const [isPaused, setPaused] = useState(false);
   const { channel, type, id, field } = values;
-  const hasField = field === undefined ? undefined : parseFieldFilter(field);
+  const filter = field === undefined ? undefined : parseFieldFilter(field);
   const path = `/apps/${encodeURIComponent(appId)}/events/stream${formatQuery({ type })}`;
   const tail = useTail({
     path,
@@ -36,7 +36,7 @@ export default function LiveTail({ appId }: { readonly appId: string }) {
       (channel === undefined || channelOf(event) === channel) &&
       (type === undefined || event.type === type) &&
       (id === undefined || event.id === id || event.entryId === id) &&
-      (hasField === undefined || hasField(event.data)),
+      (filter === undefined || filter.fits(event.data)),
   });
   const { events, seen, state, error, clear, retry } = tail;
   useEffect(() => announce(STATES[state.is].words), [state.is]);
