@@ -13,11 +13,14 @@ const STAMP = join(DIST, ".stamp");
 /** Minimum size in bytes of a file to compress. Smaller files gain too little. */
 const COMPRESSED_FROM_BYTES = 1_024;
 
-const sources = globSync(["src/console/**", "config/console/**", "package-lock.json"], {
-  cwd: ROOT,
-  exclude: ["src/console/{dist,generated}/**"],
-  withFileTypes: true,
-}).filter((entry) => entry.isFile());
+const sources = globSync(
+  ["src/console/**", "src/verify/presets/*.json", "config/console/**", "package-lock.json"],
+  {
+    cwd: ROOT,
+    exclude: ["src/console/{dist,generated}/**"],
+    withFileTypes: true,
+  },
+).filter((entry) => entry.isFile());
 
 function hashOfSources(): string {
   const hash = createHash("sha256");
@@ -48,11 +51,11 @@ function compress(file: string): void {
   );
 }
 
-/** Vite collects the licenses of scripts only. The typeface has to be distributed with its license too. */
-function addFontLicense(): void {
-  const font = join(ROOT, "node_modules", "@fontsource-variable", "geist");
-  const { name, version, license } = JSON.parse(readFileSync(join(font, "package.json"), "utf8"));
-  const text = readFileSync(join(font, "LICENSE"), "utf8");
+/** Vite collects the licenses of scripts only. The typeface and the logos have to be distributed with their licenses too. */
+function addLicense(packageName: string, file: string): void {
+  const folder = join(ROOT, "node_modules", packageName);
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const text = readFileSync(join(folder, file), "utf8");
   appendFileSync(join(DIST, "licences.md"), `\n## ${name} - ${version} (${license})\n\n${text}`);
 }
 
@@ -63,6 +66,7 @@ if (!isBuilt(stamp)) {
   const { build } = await import("vite");
   await build({ configFile: join(import.meta.dirname, "vite.config.ts"), logLevel: "warn" });
   for (const name of globSync("**/*.{js,css,html,svg}", { cwd: DIST })) compress(join(DIST, name));
-  addFontLicense();
+  addLicense("@fontsource-variable/geist", "LICENSE");
+  addLicense("simple-icons", "LICENSE.md");
   writeFileSync(STAMP, stamp);
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import { logos } from "./logos.ts";
 
 const inConsole = (path: string): string =>
   fileURLToPath(new URL(`../../src/console/${path}`, import.meta.url));
@@ -8,6 +9,7 @@ const inConsole = (path: string): string =>
 export default defineConfig({
   root: inConsole("."),
   base: "/console/",
+  plugins: [logos()],
   cacheDir: fileURLToPath(new URL("../../node_modules/.cache/console", import.meta.url)),
   // Set explicitly because oxc has no preset for Preact.
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },

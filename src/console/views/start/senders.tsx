@@ -12,7 +12,7 @@ interface Props {
 /** First step of setting up a channel: the choice of any sender by its way, or of a provider. */
 export function Senders({ presets, onChoose }: Props) {
   const [words, setWords] = useState("");
-  const logos = useLoad(async () => (await import("./logos.ts")).LOGOS, []);
+  const logos = useLoad(async () => (await import("virtual:logos")).LOGOS, []);
   const found = presets
     .filter(({ title, preset }) =>
       words
