@@ -8,6 +8,8 @@ export interface EntryPlace {
 
 const CONCURRENCY = 16;
 const IDS_AHEAD = 100;
+/** Number of ids per call if many entries are skipped, because the calls would take most of the time. */
+const IDS_AHEAD_TO_SKIP = 500;
 
 /** Read position in a topic: the next entry, and the ids that are already loaded after it. */
 interface Head {
@@ -51,16 +53,18 @@ export interface NewestEntries {
  * Opens the entries of all topics in a range, newest first. The order is exactly the reverse of `mergeEntries`. Reads only the newest id of
  * each topic, and then further ids of those topics whose entries are yielded.
  *
- * With `after`, continues after that entry.
+ * @param after entry after which to continue
+ * @param skips whether the caller skips many entries
  */
 export async function openNewest(
   entries: EntryIndex,
   topics: readonly string[],
   range: EntryRange,
-  after?: EntryPlace,
+  { after, skips = false }: { readonly after?: EntryPlace | undefined; readonly skips?: boolean } = {},
 ): Promise<NewestEntries> {
+  const idsAhead = skips ? IDS_AHEAD_TO_SKIP : IDS_AHEAD;
   const read = async (topic: string, to: string): Promise<Head | undefined> => {
-    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, IDS_AHEAD, true);
+    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, idsAhead, true);
     return headAt(topic, ids, 0, ended);
   };
   const endOf = (topic: string): string => {

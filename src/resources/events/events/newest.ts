@@ -38,7 +38,10 @@ export async function listNewestEvents(
   const range = rangeOf(query);
   if (range === undefined) return { events: [], total: 0, next: undefined, scanned: 0 };
   const after = query.cursor === undefined ? undefined : parseEventCursor(query.cursor);
-  const { total, places } = await openNewest(deps.entries, topics, range, after);
+  const { total, places } = await openNewest(deps.entries, topics, range, {
+    after,
+    skips: query.offset > 0,
+  });
   const skipped = await skip(places, query.offset);
   const events: string[] = [];
   let [examined, characters] = [0, 0];
