@@ -269,8 +269,8 @@ it("the definitions editor creates a schema from events, shows what fails today,
   await open(page);
   const shown = await page.getByRole("dialog").textContent();
   expect(shown).toContain("additionalProperties");
-  expect(shown).toContain("other type (breaking)");
-  expect(shown).toContain("new field (info)");
+  expect(shown).toContain("other type breaking");
+  expect(shown).toContain("new field info");
   expect(shown).not.toMatch(/Ada|90210/);
   await page.getByRole("button", { name: "Apply to the editor" }).click();
   await page.getByRole("button", { name: "Save" }).click();
