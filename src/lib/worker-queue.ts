@@ -77,6 +77,16 @@ const MAX_YOUNG_MIB = 48;
 const MIB = 1024 * 1024;
 
 /**
+ * Returns the only environment variable that a worker needs. With cached code, a thread starts in half the time and does not load Node's
+ * TypeScript compiler, which saves 25 MiB.
+ */
+function readCompileCacheVariable(): NodeJS.ProcessEnv {
+  // biome-ignore lint/style/noProcessEnv: Node.js reads the variable, not Inlet
+  const { NODE_COMPILE_CACHE } = process.env;
+  return NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+}
+
+/**
  * Creates a job queue with one worker thread. The thread starts with the first job, and keeps the process alive only while a job
  * runs.
  */
@@ -118,7 +128,7 @@ export function createWorkerQueue<Q, A extends { readonly kind: string }>(
   function start(): Worker {
     const started = new Worker(options.program, {
       name,
-      env: {},
+      env: readCompileCacheVariable(),
       execArgv: [],
       resourceLimits: {
         maxOldGenerationSizeMb: maxHeapMiB + HEAP_LEEWAY_MIB,
