@@ -11,7 +11,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY config/console ./config/console
-COPY src/console ./src/console
+COPY src ./src
 RUN node config/console/build.ts
 
 FROM node:24.21-slim

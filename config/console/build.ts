@@ -14,7 +14,13 @@ const STAMP = join(DIST, ".stamp");
 const COMPRESSED_FROM_BYTES = 1_024;
 
 const sources = globSync(
-  ["src/console/**", "src/verify/presets/*.json", "config/console/**", "package-lock.json"],
+  [
+    "src/console/**",
+    "src/channels/compose-channel.ts",
+    "src/verify/presets/*.json",
+    "config/console/**",
+    "package-lock.json",
+  ],
   {
     cwd: ROOT,
     exclude: ["src/console/{dist,generated}/**"],

@@ -24,6 +24,7 @@ function readLogos(): Readonly<Record<string, string>> {
     Object.values(icons as unknown as Readonly<Record<string, SimpleIcon>>).map((icon) => [icon.slug, icon]),
   );
   const presets = globSync("*.json", { cwd: PRESETS }).map((file) => basename(file, ".json"));
+  if (presets.length === 0) throw new Error(`no presets in ${PRESETS}`);
   return Object.fromEntries(
     presets.sort().flatMap((preset) => {
       const slug = preset in NAMES ? NAMES[preset] : preset.replaceAll("-", "");

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, readFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
@@ -62,6 +62,12 @@ export async function buildImage(
   return image;
 }
 
+/** Returns the paths that `.dockerignore` excludes from the files that it allows. */
+async function listIgnored(context: string): Promise<readonly string[]> {
+  const lines = (await readFile(join(context, ".dockerignore"), "utf8")).split("\n");
+  return lines.filter((line) => /^[^!#*]/.test(line));
+}
+
 async function buildStage(
   stage: Stage,
   {
@@ -103,6 +109,10 @@ async function buildStage(
           await mkdir(dirname(path), { recursive: true });
           // An earlier stage does not change any more, so its files are hard-linked instead of copied.
           await run("cp", [from === undefined ? "-RP" : "-RPl", join(origin, source), path]);
+          if (from !== undefined) continue;
+          for (const ignored of await listIgnored(context))
+            if (ignored.startsWith(`${source}/`))
+              await rm(join(path, ignored.slice(source.length)), { recursive: true, force: true });
         }
         break;
       }
