@@ -1,9 +1,11 @@
+import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
 import { type Caller, callerOf } from "../support/api.ts";
 import { describeDeep } from "../support/deep-run.ts";
 import { readMetrics } from "../support/gateway-process.ts";
 import { givenGateway } from "../support/given-gateway.ts";
 import { startHandlerServer } from "../support/handler-server.ts";
+import { listenLocally } from "../support/local-server.ts";
 import { opened } from "../support/opened.ts";
 import { until as untilSoon } from "../support/until.ts";
 
@@ -99,6 +101,31 @@ const TRIVIAL = { kind: "webhook", events: [{ type: "e" }] };
 const STRICT = { type: "e", payloadPath: "$.missing" };
 
 describe("problems of each kind", () => {
+  it("are resolved once a stream that failed works again, before its run has ended", async () => {
+    const one = await organization("/stream");
+    let isUp = false;
+    const upstream = createServer((_, response) => {
+      if (!isUp) return void response.writeHead(503).end();
+      response.writeHead(200, { "content-type": "text/event-stream" }).write('id: 1\ndata: {"n":1}\n\n');
+    });
+    await using server = await listenLocally(upstream);
+    const app = await one.install({
+      uid: "ticks",
+      kind: "sse",
+      config: { url: `${server.origin}/`, run: "always", reconnect: { initialMs: 10, maxMs: 50 } },
+      events: [{ type: "tick" }],
+    });
+    const failing = await one.opened("channel_failing");
+    expect(failing).toMatchObject({
+      channel: { uid: "ticks" },
+      figures: { failuresInARow: expect.any(Number) },
+    });
+    isUp = true;
+    await one.over(failing);
+    // Otherwise the stream fails again when the server ends.
+    await one.call.delete(`/apps/${app.id}`);
+  });
+
   it("are listed by the API, sent to a handler, and resolved once their cause is fixed", async () => {
     const one = await organization("/kinds");
     const { call, install } = one;

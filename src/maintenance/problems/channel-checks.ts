@@ -67,7 +67,10 @@ export async function findFailingChannels(deps: ChannelChecksDeps): Promise<read
   await mapBounded(sources, SOURCES_AT_ONCE, async ({ number, isWanted, state }) => {
     if (!isWanted || state !== "active") return;
     const count = await positions.failures(number);
-    if (levelOf(count, BOUNDS.failures)) failures.set(number, count);
+    if (!levelOf(count, BOUNDS.failures)) return;
+    // The count of a stream starts again only when its run ends. Its error is cleared as soon as the stream works.
+    const { state: reported, lastError } = await states.read(number);
+    if (reported !== "open" || lastError !== undefined) failures.set(number, count);
   });
   const named = await nameChannels(db, [...failures.keys()]);
   const fetching = new Set([...failures.keys(), ...stopped.filter(isTried).map(({ number }) => number)]);
