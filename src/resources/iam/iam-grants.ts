@@ -6,6 +6,7 @@ import { requireHeld } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { conflict, invalidParameters, notFound } from "../../http/errors.ts";
 import { isId } from "../../lib/ids.ts";
+import { suggestNearest } from "../../lib/nearest.ts";
 import type { Deps } from "../kit/deps.ts";
 
 /** Permissions and roles of an API key or a membership. A role adds its own permissions. */
@@ -40,10 +41,11 @@ export function grantPermissions(
   before: readonly string[] = [],
 ): string[] {
   const known = permissionNames();
+  const allowed = `must be one of ${known.join(", ")}`;
   const findings = permissions.flatMap((name, index) =>
     known.includes(name) || before.includes(name)
       ? []
-      : [{ path: `permissions[${index}]`, message: "must be the name of a permission" }],
+      : [{ path: `permissions[${index}]`, message: allowed + suggestNearest(name, known) }],
   );
   if (findings.length > 0) throw invalidParameters(findings);
   requireHeld(caller, without(permissions, before));

@@ -126,6 +126,13 @@ describe("an API key", () => {
     ).toMatchObject({
       paths: ["expiresAt"],
     });
+    const wrong = await call("POST", "/iam/api-keys", { name: "k", permissions: ["app.read"] });
+    expect(wrong.body.details).toEqual([
+      {
+        path: "permissions[0]",
+        message: expect.stringMatching(/^must be one of \*, .*apps\.read, .*; did you mean apps\.read\?$/),
+      },
+    ]);
     const { body } = await call("POST", "/iam/api-keys", { name: "k", expiresAt: "2020-01-01T00:00:00Z" });
     expect(body.details).toEqual([{ path: "expiresAt", message: "must be in the future" }]);
   });
