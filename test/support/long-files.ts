@@ -2,8 +2,10 @@ import { filesOf } from "./files-of.ts";
 
 /**
  * Test files that only run in `npm run test:deep`. They tell long stories on whole gateways, or repeat tests for each provider, operation
- * or random seed. Others start programs and embedded servers, or mostly wait for real time. `npm test` has a shorter file for each
- * capability.
+ * or random seed. Others start programs and embedded servers, or mostly wait for real time.
+ *
+ * `npm test` has a shorter file for most capabilities. It has none for `inlet receive`, subscriptions of agents, the order after a pause,
+ * dead letters of handlers, schema drift, and databases of earlier versions.
  */
 export const LONG_FILES: readonly string[] = filesOf(`
   bus/publish/dedupe-random
