@@ -159,7 +159,7 @@ describe("the event commands", () => {
     expect(await run("tail strict --count 1 --timeout 1s")).toEqual({
       code: 1,
       stdout: "",
-      stderr: "0 events instead of 1 arrived within 1 seconds.\n",
+      stderr: "Only 0 of 1 event arrived within 1 s.\n",
     });
     expect((await run("tail --timeout 2d")).stderr).toContain("must be between 1s and 24h");
   });

@@ -233,7 +233,7 @@ it("the commands of the handlers page start a handler that rejects unsigned requ
   const output = await pages.run(
     rest
       .replace(/^touch down$/m, `${has(7)}$&`)
-      .replace(/^npx inlet subscriptions --app/m, `${waitUntil(`${failed} 2> failed.out`)}$&`)
+      .replace(/^npx inlet subscriptions --app/m, `${waitUntil(`${failed} | grep -q .`)}$&`)
       .replace(/^rm down$/m, `$&\n${has(8)}`)
       .replace(/^npx inlet replay .* --type .*$/m, `$&\n${has(8, 2)}`),
   );

@@ -246,7 +246,9 @@ describe("inlet receive", () => {
     await receiveOnce("whatsapp", "--secret", "first");
     const second = spawnReceive(["whatsapp", "--secret", "second", "--once", "--yes"], world.env);
     expect(await second.exited).toBe(2);
-    expect(second.stderr()).toContain("would remove the named secrets of the channel whatsapp (verifyToken)");
+    expect(second.stderr()).toContain(
+      "replaces all secrets of the channel whatsapp, also the named ones (verifyToken)",
+    );
   });
 
   it("sends an unsigned test event to a channel whose provider signs nothing", async () => {
@@ -260,7 +262,7 @@ describe("inlet receive", () => {
   it("ends with an error if no event arrives before the timeout", async () => {
     await using upstream = await PollUpstream.start();
     const args = ["poll", `${upstream.origin}/rows`, "--items", "$.rows", "--name", "silent"];
-    const running = spawnReceive([...args, "--once", "--timeout", "1", "--yes"], world.env);
+    const running = spawnReceive([...args, "--once", "--timeout", "1s", "--yes"], world.env);
     expect(await running.exited).toBe(1);
     expect(running.stderr()).toContain("No event arrived within 1 s (--timeout).");
   });
@@ -435,7 +437,7 @@ describe("inlet receive", () => {
       "--base-url has no effect with `inlet receive poll <provider>`.",
     ],
     [["stripe", "--type-path", "$.type"], "--type-path needs --type"],
-    [["stripe", "--timeout", "5"], "--timeout needs --once"],
+    [["stripe", "--timeout", "5s"], "--timeout needs --once"],
     [["cloudevents"], "needs --type"],
     [["poll", "chargebee", "site=acme", "--token", "live_abc"], "Pass the user:password with --token"],
     [["webhook", "--name", "a b"], "must be 1 to 64 characters"],

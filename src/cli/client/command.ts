@@ -167,6 +167,7 @@ export const parseCount =
     throw new InvalidArgumentError(`must be an integer between ${least} and ${most}`);
   };
 
+const MAX_TIMEOUT_SECONDS = 86_400;
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses JSON of a command-line argument. @throws CommandError */
@@ -195,6 +196,13 @@ export function parseDuration(text: string): number {
   if (count === undefined || unit === undefined)
     throw new InvalidArgumentError("must be a duration such as 30m, 24h or 7d");
   return (Number(count) * (UNITS[unit] ?? 0)) / 1_000;
+}
+
+/** Parses a timeout between a second and a day, such as `60s`. Returns seconds. */
+export function parseTimeout(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
+  throw new InvalidArgumentError("must be between 1s and 24h");
 }
 
 /** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */

@@ -53,17 +53,30 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat,
   const printJson = (text: string): void => void stdout.write(`${escapeJson(text)}\n`);
   function printField(name: string, result: unknown): void {
     const value = getField(result, name);
-    if (value === undefined) throw usageError(`The result has no field ${name}.`);
+    if (value === undefined) {
+      // A result can contain a secret that is shown only once.
+      stderr.write(`${escapeJson(JSON.stringify(result))}\n`);
+      throw usageError(`The result has no field ${name}.`);
+    }
     if (typeof value === "string") stdout.write(`${escapeLines(value)}\n`);
     else printJson(JSON.stringify(value));
   }
   const object = (value: object): void =>
     field === undefined ? printJson(JSON.stringify(value)) : printField(field, value);
-  const json = (text: string): void =>
-    field === undefined ? printJson(text) : printField(field, parseExactly(text));
-  /** Prints rows as JSON lines, or in the given form for people. */
+  function json(text: string): void {
+    if (field === undefined) {
+      printJson(text);
+      return;
+    }
+    const result = parseExactly(text);
+    // A field such as `0.id` names an item of a list, and any other field is a field of each item.
+    if (Array.isArray(result) && !/^\d/.test(field)) print(result, "", () => "");
+    else printField(field, result);
+  }
+  const isWanted = (value: object): boolean => field === undefined || getField(value, field) !== undefined;
+  /** Prints rows as JSON lines, or in the given form for people. With a field, leaves out the rows that do not have it. */
   function print(rows: readonly object[], none: string, render: () => string): void {
-    if (isJson) for (const row of rows) object(row);
+    if (isJson) for (const row of rows.filter(isWanted)) object(row);
     else if (rows.length === 0) stderr.write(`${none}\n`);
     else stdout.write(render());
   }
@@ -72,7 +85,7 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat,
     paint,
     cells,
     json,
-    isWanted: (value) => field === undefined || getField(value, field) !== undefined,
+    isWanted,
     list: (rows, columns, none = "No entries.") =>
       print(rows, none, () => renderTable(rows, columns, { cells, paint })),
     blocks: (rows, blockOf, none) =>

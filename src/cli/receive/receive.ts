@@ -5,6 +5,7 @@ import { formatPath } from "../client/api.ts";
 import type { Client } from "../client/command.ts";
 import { readData } from "../client/delivery.ts";
 import type { App } from "../client/entities.ts";
+import { requireNoNamedSecrets } from "../client/named-secrets.ts";
 import { CommandError, EXIT, usageError } from "../exit.ts";
 import { readSecret } from "../output/prompt.ts";
 import { findConnection } from "./connect.ts";
@@ -77,7 +78,9 @@ export async function receive(
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  if (expired?.aborted && !io.signal.aborted)
+  // A script must not mistake an interrupted run for an event.
+  if (once) io.signal.throwIfAborted();
+  if (expired?.aborted)
     throw new CommandError(
       `No event arrived within ${timeout} s (--timeout). The channel ${channel.uid} of the app ${app.uid} stays.`,
     );
@@ -132,15 +135,11 @@ async function findSecret(
   mayAsk: boolean,
 ): Promise<string | undefined> {
   const source = given ?? (preset && !registration ? io.env.INLET_SECRET || undefined : undefined);
-  const isReady = found !== undefined && found.channel.state !== "needsSetup";
   if (source !== undefined) {
-    const names = preset?.otherSecrets.map(({ name }) => name) ?? [];
-    if (isReady && names.length > 0)
-      throw usageError(
-        `The new secret would remove the named secrets of the channel ${found.channel.uid} (${names.join(", ")}). Set all of them with \`inlet api PUT /apps/${found.app.id}/channels/${found.channel.uid}\`, and leave out --secret.`,
-      );
+    if (found && preset) requireNoNamedSecrets(found.channel, preset);
     return String(await readData(io, source)).trimEnd();
   }
+  const isReady = found !== undefined && found.channel.state !== "needsSetup";
   if (!mayAsk || isReady || !preset?.secret || registration) return undefined;
   output.note(`${preset.title} signs its webhooks. ${preset.secret.label}: ${preset.secret.hint}`);
   const secret = (await readSecret(io, `${preset.secret.label} (hidden; Enter to set it later): `)).trim();

@@ -84,7 +84,11 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
     for (const channel of channels) {
       const template = blueprint?.channels.find(({ uid }) => uid === channel.uid);
       const own = await declare(template, channel);
-      const secrets = ((await hasSecrets(channel)) ? listSecretNames(channel) : []).map((name) => {
+      const [, ...named] = listSecretNames(channel);
+      const isVerified = await hasSecrets(channel);
+      if (!isVerified && named.length > 0)
+        omitted.push(`The secrets ${named.join(", ")} of the channel ${channel.uid} of the app ${app.uid}.`);
+      const secrets = (isVerified ? [undefined, ...named] : []).map((name) => {
         const variable = nameVariable([space, app.uid, channel.uid], name, variables);
         variables.push(variable);
         return { ...(name !== undefined && { name }), value: { $env: variable } };

@@ -79,7 +79,7 @@ window.addEventListener("load", () => {
       operations: (Operations) => (props) => {
         const found = props.specSelectors.taggedOperations();
         const isSearching = phraseOf(props.layoutSelectors) !== "";
-        const linked = decodeURIComponent(window.location.hash.split("/")[1] ?? "");
+        const linked = window.location.hash.split("/")[1] ?? "";
         const [first, ...others] = (whole["x-tagGroups"] ?? [])
           .map((group) => ({ ...group, found: found.filter((_, tag) => group.tags.includes(tag)) }))
           .filter((group) => group.found.size > 0);
@@ -92,7 +92,10 @@ window.addEventListener("load", () => {
         const folded = (group) =>
           React.createElement(
             "details",
-            { key: group.name, open: isSearching || group.tags.includes(linked) },
+            {
+              key: group.name,
+              open: isSearching || group.tags.some((tag) => encodeURIComponent(tag) === linked),
+            },
             React.createElement(
               "summary",
               { style: { cursor: "pointer", padding: "16px 26px" } },

@@ -1,5 +1,12 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { appOptions, type ClientOptions, createClient, examples, parseCount } from "../../client/command.ts";
+import {
+  appOptions,
+  type ClientOptions,
+  createClient,
+  examples,
+  parseCount,
+  parseTimeout,
+} from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { parseTarget } from "../../listen/target.ts";
@@ -42,9 +49,9 @@ export function define(command: Command, context: CommandContext): void {
     )
     .option("--once", "end after the test event, or after the first fetched event")
     .option(
-      "--timeout <seconds>",
-      "with --once: fail if no event arrived by then (default: 300)",
-      parseCount(1, 86_400),
+      "--timeout <duration>",
+      "with --once: fail if no event arrived by then, such as 60s (default: 5m)",
+      parseTimeout,
     )
     .option("-y, --yes", "ask no questions, for scripts")
     .action(async (from: string, args: readonly string[], options: ClientOptions & ReceiveOptions) => {

@@ -1,12 +1,12 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { formatCount } from "../../../lib/quantities.ts";
 import {
   appOptions,
   createAction,
   examples,
   parseCount,
-  parseDuration,
   parsePast,
+  parseTimeout,
 } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf, followEvents, positionOf } from "../../client/event-stream.ts";
@@ -57,15 +57,14 @@ export function define(command: Command, context: CommandContext): void {
             if (event === undefined) continue;
             const parsed = JSON.parse(event) as ApiEvent;
             if (channels.length > 0 && !channels.includes(channelOf(parsed.topic))) continue;
+            if (!output.isWanted(parsed)) continue;
             if (output.isJson) output.json(event);
             else output.say(formatEventLine(parsed, output));
             shown++;
             if (shown === count) return EXIT.done;
           }
           if (count === undefined || io.signal.aborted) return EXIT.done;
-          output.note(
-            `${formatCount(shown, "event")} instead of ${count} arrived within ${timeout} seconds.`,
-          );
+          output.note(`Only ${shown} of ${formatCount(count, "event")} arrived within ${timeout} s.`);
           return EXIT.failed;
         },
       ),
@@ -76,12 +75,4 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet tail inbox --count 1 --timeout 60s", "wait for the next event"],
     ["inlet tail --type push | jq .data.ref", "JSON lines for a program"],
   ]);
-}
-
-const MAX_TIMEOUT_SECONDS = 86_400;
-
-function parseTimeout(text: string): number {
-  const seconds = parseDuration(text);
-  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
-  throw new InvalidArgumentError("must be between 1s and 24h");
 }

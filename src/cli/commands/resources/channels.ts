@@ -14,10 +14,10 @@ import {
   readEntity,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
+import { requireNoNamedSecrets } from "../../client/named-secrets.ts";
 import { parseParams } from "../../client/params.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
-import type { Io } from "../../io.ts";
 import type { Column } from "../../output/table.ts";
 
 const COLUMNS: readonly Column<Channel>[] = [
@@ -87,8 +87,17 @@ export function define(command: Command, context: CommandContext): void {
     "Replace the fields of a channel that a file contains, or its secret",
     async ({ api, appPath, io }, [named], { file, secret }) => {
       if ((file === undefined) === (secret === undefined)) throw usageError("Use either --file or --secret.");
-      const change = file === undefined ? await readSecretChange(io, secret) : await readEntity(io, file);
-      return api.update<Channel>(await appPath("channels", named), () => change);
+      const path = await appPath("channels", named);
+      if (file !== undefined) {
+        const change = await readEntity(io, file);
+        return api.update<Channel>(path, () => change);
+      }
+      const value = String(await readData(io, secret ?? "")).trim();
+      const channel = await api.get<Channel>(path);
+      const { preset } = channel.config;
+      if (preset !== undefined)
+        requireNoNamedSecrets(channel, await api.get<Preset>(formatPath("presets", String(preset))));
+      return api.update<Channel>(path, () => ({ config: { secrets: [{ value }] } }));
     },
   )
     .option("-f, --file <file>", "JSON file with the fields of the API; - is standard input")
@@ -204,9 +213,4 @@ export function define(command: Command, context: CommandContext): void {
     ["inlet channels schemas inbox received 1", "the schema that `dataschema` of an event names"],
     ["inlet channels rotate inbox --grace 3600", "the old address stays valid for an hour"],
   ]);
-}
-
-async function readSecretChange(io: Io, secret = ""): Promise<object> {
-  const value = (await readData(io, secret)).toString().trim();
-  return { config: { secrets: [{ value }] } };
 }
