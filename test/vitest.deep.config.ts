@@ -12,7 +12,10 @@ const alsoDeep = globSync("test/**/*.test.ts", { cwd: root, exclude: test?.exclu
   readFileSync(join(root, file), "utf8").includes("/support/deep-run.ts"),
 );
 
-/** More of what `npm test` shows (long random stories, a whole fuzz, every schema of GitHub), and what takes long: kills in a row, all examples and pages, pasted. */
+/**
+ * Runs the tests that take too long for `npm test`: `test/deep`, the long files, and the tests that only run here. They kill servers, run
+ * random operations, and paste the commands of all documentation pages.
+ */
 export default defineConfig({
   test: {
     ...test,

@@ -59,6 +59,10 @@ it("the commands of the API page list the apps", async () => {
   expect(await pages.paste("api.md")).toMatch(/^\[/);
 });
 
+it("the commands of the page on keys create a key that can list apps but not create keys", async () => {
+  expectInOrder(await pages.paste("keys.md"), ['"uid"', "exit code 5"]);
+});
+
 it("the commands of the pages on monitoring and starting print that the gateway is ready", async () => {
   for (const page of ["watching.md", "starting.md"])
     expect(JSON.parse(await pages.paste(page))).toMatchObject({ status: "ready" });

@@ -271,13 +271,25 @@ it("the OpenAPI document also describes hooks, health checks, metrics and pages,
 });
 
 describe("the API page of the documentation", () => {
+  const page = readFileSync(new URL("../../../src/docs/api.md", import.meta.url), "utf8");
+
   it("lists exactly the paths of the OpenAPI document", () => {
-    const page = readFileSync(new URL("../../../src/docs/api.md", import.meta.url), "utf8");
     const listed = [...page.matchAll(/^\| (`\/.*?`) \|/gm)].flatMap(([, cell = ""]) =>
       [...cell.replaceAll("\\|", "|").matchAll(/`([^`]+)`/g)].flatMap(([, path = ""]) => expand(path)),
     );
     const paths = new Set(operationsOf(document).map(({ path }) => path));
     expect(listed.sort()).toEqual([...paths].sort());
+  });
+
+  it("lists every permission once in its table of permissions", () => {
+    const listed = [...page.matchAll(/^\| (`\w+\.(?:read|write)`.*?) \|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    );
+    const required = everyOperation().flatMap(({ operation }) => [
+      operation["x-permission"] ?? [],
+      operation["x-reveals"] ?? [],
+    ]);
+    expect(listed.sort()).toEqual([...new Set(required.flat())].sort());
   });
 });
 
