@@ -29,6 +29,15 @@ it("the console creates a channel for a provider, sets its secret, and publishes
   await page.getByLabel("Signing secret").fill("whsec_0123456789");
   await page.getByRole("button", { name: "Set the secret" }).click();
   await page.getByText("ready", { exact: true }).waitFor();
+  // A generated secret stays visible after it was saved, because Inlet never shows it again.
+  await page.getByRole("button", { name: "Generate a secret" }).click();
+  const field = page.getByLabel("Signing secret");
+  await expect.poll(() => field.inputValue()).toMatch(/^.{44}$/);
+  const generated = await field.inputValue();
+  await page.getByRole("button", { name: "Set the secret" }).click();
+  await expect
+    .poll(() => page.getByRole("figure", { name: "secret" }).locator("pre").textContent())
+    .toBe(generated);
   await page.getByRole("button", { name: "Send a test event" }).click();
   await page.getByText("is on its topic").waitFor();
   const appId = new URL(page.url()).searchParams.get("app");
@@ -40,17 +49,22 @@ it("the console creates a channel for a provider, sets its secret, and publishes
 });
 
 it("the console creates a channel for any sender with a generated secret, and shows its first event when it arrives", async () => {
+  const app = await installApp(console.gateway, [{ uid: "other", kind: "webhook" }]);
   await using opened = await console.open("/start");
   const { page } = opened;
   await page.getByRole("button", { name: /^Webhook/ }).click();
   await page.getByLabel("How the sender signs").selectOption("hmacHex");
-  const secret = await page.getByLabel(/^Secret/).inputValue();
-  expect(Buffer.from(secret, "base64")).toHaveLength(32);
+  const field = page.getByLabel(/^Secret/);
+  await expect.poll(async () => Buffer.from(await field.inputValue(), "base64").length).toBe(32);
+  const secret = await field.inputValue();
   await page.getByLabel("Sample body").fill('{"id": 1, "event": {"kind": "order.created"}}');
   await page.getByText("In the sample: order.created").waitFor();
   expect(await page.getByLabel(/^Type path/).inputValue()).toBe("$.event.kind");
   expect(await page.getByLabel("Event types, one per line").inputValue()).toBe("order.created");
+  // For an existing app, the call contains the secret.
+  await page.locator("form.make-channel").getByLabel(/^App/).selectOption(app.id);
   await page.getByText("API call").click();
+  await expect.poll(() => page.locator("form pre").textContent()).toContain('"value": "…"');
   expect(await page.locator("form pre").textContent()).not.toContain(secret);
   await page.getByRole("button", { name: "Create the channel" }).click();
   expect(await page.getByRole("figure", { name: "secret" }).locator("pre").textContent()).toBe(secret);
@@ -68,6 +82,36 @@ it("the console creates a channel for any sender with a generated secret, and sh
   expect(sent).toMatchObject({ published: 1 });
   await page.getByRole("link", { name: "order.created" }).click();
   await page.getByRole("complementary", { name: "Event" }).getByText('"kind": "order.created"').waitFor();
+});
+
+it("the console keeps a secret that the user enters in place of the generated one", async () => {
+  await using opened = await console.open("/start?way=webhook");
+  const { page } = opened;
+  const field = page.getByLabel(/^Secret/);
+  await field.fill("secret-of-the-sender");
+  await page.getByLabel("How the sender signs").selectOption("hmacHex");
+  await page.getByLabel("Header", { exact: true }).waitFor();
+  expect(await field.inputValue()).toBe("secret-of-the-sender");
+  await page.getByLabel("Name of the channel").fill("pasted");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.getByRole("heading", { name: "Give the sender this address", exact: true }).waitFor();
+  expect(await page.getByRole("figure", { name: "secret" }).count()).toBe(0);
+});
+
+it("the console shows a generated secret only for its own channel", async () => {
+  await using opened = await console.open("/start?way=webhook");
+  const { page } = opened;
+  await page.getByLabel("Name of the channel").fill("first");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  const heading = page.getByRole("heading", { name: "Give the sender this address and secret" });
+  await heading.waitFor();
+  await page.locator("#nav").getByRole("link", { name: "Receive events" }).click();
+  await page.getByRole("button", { name: "GitHub", exact: true }).click();
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.getByRole("heading", { name: "Give GitHub this address", exact: true }).waitFor();
+  expect(await page.getByRole("figure", { name: "secret" }).count()).toBe(0);
+  await page.goBack();
+  await heading.waitFor();
 });
 
 it("the console creates a channel that reads a stream of any sender, and shows the state of its source", async () => {

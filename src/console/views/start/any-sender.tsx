@@ -10,7 +10,7 @@ import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { useConnectionChoice } from "./connection-choice.tsx";
 import { guessTypePath, listTypes, sampleType } from "./sample-type.ts";
 import { findScheme, SCHEMES, type SchemeName } from "./schemes.ts";
-import { generateSecret, SecretField } from "./secret-field.tsx";
+import { generateSecret, isGenerated, SecretField } from "./secret-field.tsx";
 import { ChannelName, type MadeChannel, useCreation } from "./use-creation.tsx";
 import { WAYS, type Way, WayChoice } from "./ways.tsx";
 
@@ -37,7 +37,7 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
   const [schemeName, setScheme] = useState<SchemeName>("standardWebhooks");
   const scheme = findScheme(schemeName);
   const [header, setHeader] = useState("");
-  const [secret, setSecret] = useState({ value: generateSecret("whsec_"), isGenerated: true });
+  const [secret, setSecret] = useState(() => generateSecret("whsec_"));
   const [sample, setSample] = useState("");
   const [typedPath, setTypedPath] = useState<string>();
   const [typedTypes, setTypedTypes] = useState<string>();
@@ -64,7 +64,7 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
     ? { secrets: [{ value: secret.value }] }
     : { connectionId: way === "webhook" ? undefined : connectionId };
   const { call, action, appField } = useCreation(channel, settings, (made) =>
-    onMade(made, needsSecret && secret.isGenerated ? secret.value : undefined),
+    onMade(made, needsSecret && isGenerated(secret) ? secret.value : undefined),
   );
   const connection = useConnectionChoice({
     required: undefined,
@@ -95,8 +95,7 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
                 onChange={({ currentTarget: { value } }) => {
                   const next = value as SchemeName;
                   setScheme(next);
-                  if (secret.isGenerated)
-                    setSecret({ value: generateSecret(findScheme(next).secretPrefix), isGenerated: true });
+                  if (isGenerated(secret)) setSecret(generateSecret(findScheme(next).secretPrefix));
                 }}
               >
                 {Object.entries(SCHEMES).map(([name, { title }]) => (
@@ -122,9 +121,9 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
               <SecretField
                 label="Secret"
                 hint="Give this secret to the sender, or enter the one that it shows."
-                {...secret}
+                secret={secret}
                 generate={() => generateSecret(scheme.secretPrefix)}
-                onChange={(value, isGenerated) => setSecret({ value, isGenerated })}
+                onChange={setSecret}
               />
             )}
             <label class="field">

@@ -13,7 +13,7 @@ import { Code } from "../../kit/text/code.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { isRegistered, Registration } from "../channels/registration.tsx";
 import { FirstEvent, ShownSource } from "./first-event.tsx";
-import { generateSecret, SecretField } from "./secret-field.tsx";
+import { generateSecret, isGenerated, NO_SECRET, SecretField } from "./secret-field.tsx";
 
 type Channel = Schemas["Channel"];
 type Preset = Schemas["Preset"];
@@ -116,12 +116,7 @@ function Connecting({ appId, channel, preset, secret }: ConnectingProps) {
       ) : (
         <Code text={url} label="address" wrap />
       )}
-      {secret !== undefined && (
-        <>
-          <Code text={secret} label="secret" wrap />
-          <p class="field-help">Copy the secret now, because Inlet does not show it again.</p>
-        </>
-      )}
+      {secret !== undefined && <ShownSecret secret={secret} />}
       {preset && (
         <ul class="notes">
           {preset.notes.map((note) => (
@@ -141,6 +136,13 @@ function Connecting({ appId, channel, preset, secret }: ConnectingProps) {
   );
 }
 
+const ShownSecret = ({ secret }: { readonly secret: string }) => (
+  <>
+    <Code text={secret} label="secret" wrap />
+    <p class="field-help">Copy the secret now, because Inlet does not show it again.</p>
+  </>
+);
+
 interface SecretProps {
   readonly appId: string;
   readonly channel: Channel;
@@ -149,23 +151,27 @@ interface SecretProps {
 }
 
 function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
-  const [given, setGiven] = useState({ value: "", isGenerated: false });
+  const [given, setGiven] = useState(NO_SECRET);
+  /** Generated secret that was saved. */
+  const [saved, setSaved] = useState<string>();
   const { value } = given;
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const action = useAction(async () => {
     await send("PUT", path, { body: { config: { secrets: [{ value }] } } });
-    setGiven({ value: "", isGenerated: false });
+    setSaved(isGenerated(given) ? value : undefined);
+    setGiven(NO_SECRET);
     toast("Secret saved. Deliveries without a valid signature are now rejected.");
     onSet();
   });
   return (
     <Form onSubmit={action.run}>
+      {saved !== undefined && <ShownSecret secret={saved} />}
       <SecretField
         label={secret.label}
         hint={secret.hint}
-        {...given}
+        secret={given}
         generate={generateSecret}
-        onChange={(next, isGenerated) => setGiven({ value: next, isGenerated })}
+        onChange={setGiven}
       />
       {action.error && <ErrorNote error={action.error} />}
       <div class="row">

@@ -13,7 +13,7 @@ import { type Way, WayChoice } from "./ways.tsx";
 interface Props {
   readonly preset: Schemas["Preset"];
   readonly onBack: () => void;
-  /** `isPolled` tells that the channel polls the provider, so that there is no address to give to it. */
+  /** `isPolled`: whether the channel polls the provider, which then needs no address. */
   readonly onMade: (made: MadeChannel, isPolled: boolean) => void;
 }
 

@@ -1,37 +1,48 @@
 import { Button } from "../../kit/layout/button.tsx";
 import { CopyButton } from "../../kit/text/copy.tsx";
 
+export interface GivenSecret {
+  readonly value: string;
+  /** The last generated value, before the user edits it. `undefined` if the user enters a secret of the sender. */
+  readonly generated: string | undefined;
+}
+
+export const NO_SECRET: GivenSecret = { value: "", generated: undefined };
+
+/** Whether the secret is exactly the generated one. A user can also replace the text of a generated secret by one of the sender. */
+export const isGenerated = ({ value, generated }: GivenSecret): boolean => value === generated;
+
 interface Props {
   readonly label: string;
   readonly hint: string;
-  readonly value: string;
-  /** Whether the value is visible, so that the user can give it to the sender. */
-  readonly isGenerated: boolean;
-  readonly onChange: (value: string, isGenerated: boolean) => void;
-  readonly generate: () => string;
+  readonly secret: GivenSecret;
+  readonly onChange: (secret: GivenSecret) => void;
+  readonly generate: () => GivenSecret;
 }
 
-/** Input for a secret of the sender, or for a generated one that the user gives to the sender. */
-export function SecretField({ label, hint, value, isGenerated, onChange, generate }: Props) {
+/** Input for a secret of the sender, or for a generated one, which is visible, so that the user can give it to the sender. */
+export function SecretField({ label, hint, secret, onChange, generate }: Props) {
+  const { value, generated } = secret;
+  const isVisible = generated !== undefined;
   const input = {
     required: true,
     autoComplete: "off",
     spellcheck: false,
     value,
     onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
-      onChange(event.currentTarget.value, isGenerated),
+      onChange({ value: event.currentTarget.value, generated }),
   };
   return (
     <>
       {/* biome-ignore lint/a11y/noLabelWithoutControl: its input is one of two */}
       <label class="field">
         <span class="field-name">{label}</span>
-        {isGenerated ? <input type="text" class="mono" {...input} /> : <input type="password" {...input} />}
+        {isVisible ? <input type="text" class="mono" {...input} /> : <input type="password" {...input} />}
         <span class="field-help">{hint} Inlet stores it encrypted and never shows it again.</span>
       </label>
       <div class="row">
-        <Button onClick={() => onChange(generate(), true)}>Generate a secret</Button>
-        {isGenerated && <CopyButton text={value} what="secret" />}
+        <Button onClick={() => onChange(generate())}>Generate a secret</Button>
+        {isVisible && <CopyButton text={value} what="secret" />}
       </div>
     </>
   );
@@ -40,5 +51,8 @@ export function SecretField({ label, hint, value, isGenerated, onChange, generat
 const SECRET_BYTES = 32;
 
 /** Returns a random secret: a prefix and 256 bits in base64. */
-export const generateSecret = (prefix = ""): string =>
-  prefix + btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(SECRET_BYTES))));
+export function generateSecret(prefix = ""): GivenSecret {
+  const generated =
+    prefix + btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(SECRET_BYTES))));
+  return { value: generated, generated };
+}

@@ -10,6 +10,7 @@ import { AnySender } from "./any-sender.tsx";
 import { Connected } from "./connected.tsx";
 import { MakeChannel } from "./make-channel.tsx";
 import { Senders } from "./senders.tsx";
+import type { MadeChannel } from "./use-creation.tsx";
 import { isWay } from "./ways.tsx";
 import "./start.css";
 
@@ -21,7 +22,7 @@ export default function Start() {
   const { route } = useLocation();
   const { values, set } = useFilters(["preset", "way", "app", "channel"]);
   // A generated secret is only known in this tab, and only until the user leaves the page.
-  const [secret, setSecret] = useState<string>();
+  const [made, setMade] = useState<MadeChannel & { readonly secret: string | undefined }>();
   const presets = useLoad(
     async (signal) =>
       // A user who may not read the presets can set up any other sender.
@@ -33,7 +34,7 @@ export default function Start() {
   const { app, channel, preset: name, way } = values;
   const step = app !== undefined && channel !== undefined ? 2 : name !== undefined || isWay(way) ? 1 : 0;
   const leave = (): void => {
-    setSecret(undefined);
+    setMade(undefined);
     set({});
   };
   return (
@@ -43,7 +44,15 @@ export default function Start() {
           const preset = rows.find((one) => one.preset === name);
           if (app !== undefined && channel !== undefined)
             return (
-              <Connected appId={app} channelUid={channel} preset={preset} secret={secret} onAgain={leave} />
+              <Connected
+                key={`${app} ${channel}`}
+                appId={app}
+                channelUid={channel}
+                preset={preset}
+                // The page can show another channel than the last one, for example after Back.
+                secret={made?.app === app && made.channel === channel ? made.secret : undefined}
+                onAgain={leave}
+              />
             );
           if (preset)
             return (
@@ -63,9 +72,9 @@ export default function Start() {
                 way={way}
                 onWay={(next) => set({ way: next })}
                 onBack={leave}
-                onMade={(made, generated) => {
-                  setSecret(generated);
-                  set({ way, ...made });
+                onMade={(place, secret) => {
+                  setMade({ ...place, secret });
+                  set({ way, ...place });
                 }}
               />
             );
