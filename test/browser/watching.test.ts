@@ -28,7 +28,7 @@ afterAll(async () => {
   await spans?.[Symbol.asyncDispose]();
 });
 
-const definition = (type: string): object => ({
+const definition = (type: string) => ({
   type: "order.created",
   typePath: "$.type",
   idPath: "$.id",
@@ -138,6 +138,32 @@ describe("the quarantine view", () => {
     expect(left).toHaveLength(1);
   });
 
+  it("waits for the preview of a redrive, which says if it examined only some of the items", async () => {
+    const { payloadPath: _, typePath: __, ...each } = definition("number");
+    const large = await givenChannel(console.gateway, {
+      uid: "large",
+      config: { itemsPath: "$.orders[*]" },
+      events: [each],
+    });
+    await large.send({ orders: Array.from({ length: 201 }, (_, n) => ({ id: `large-${n}`, total: "12" })) });
+    await using opened = await console.open(`/quarantine?app=${large.appId}`);
+    const { page } = opened;
+    const held = Promise.withResolvers<void>();
+    await page.route("**/quarantine/preview", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await row(page, "schema_mismatch").click();
+    await page.getByRole("button", { name: "Preview and redrive 201" }).click();
+    const button = page.getByRole("dialog").getByRole("button", { name: "Redrive 201", exact: true });
+    await button.waitFor();
+    expect(await button.isDisabled()).toBe(true);
+    held.resolve();
+    await page.getByText("No examined item would be released.").waitFor();
+    await page.getByText("for the first 200 of 201 items").waitFor();
+    await expect.poll(() => button.isEnabled()).toBe(true);
+  });
+
   it("shows markup in names, ids, headers and bodies as plain text", async () => {
     await channel.send(JSON.stringify({ ...order("x", HOSTILE), type: HOSTILE }), {
       "x-note": "<b onclick=1>note</b>",
@@ -240,10 +266,11 @@ describe("the console", () => {
 });
 
 describe("the view of dead letters", () => {
-  it("shows each failed attempt of the handler, and sends a dead letter to the handler again", async () => {
+  /** Creates a subscription with a dead letter for each reason, numbered from 1. */
+  async function givenLetters(handler: string, reasons: readonly string[]) {
     const { id } = await console.gateway.api<{ id: string }>("POST", `${channel.appPath}/events/subscribe`, {
       eventUid: "orders:*",
-      handler: { url: handlers.urlOf("/orders") },
+      handler: { url: handlers.urlOf(handler) },
     });
     const attempt = { at: new Date().toISOString(), status: 500, code: "http", durationMs: 12 };
     const topic = channel.topicOf("order.created");
@@ -266,8 +293,13 @@ describe("the view of dead letters", () => {
         createdAt: new Date(),
       };
     };
-    const letters = [letter(1, "HTTP 500"), letter(2, "HTTP 500"), letter(3, "timeout")];
+    const letters = reasons.map((reason, index) => letter(index + 1, reason));
     await console.stores.db.insertInto("deadLetters").values(letters).execute();
+    return { id, letterIds: letters.map((one) => one.id) };
+  }
+
+  it("shows each failed attempt of the handler, and sends a dead letter to the handler again", async () => {
+    const { id } = await givenLetters("/orders", ["HTTP 500", "HTTP 500", "timeout"]);
     await lookAt(console, {
       name: "dead-letters",
       path: `${channel.appPath}/dead-letters?subscription=${id}`,
@@ -291,6 +323,23 @@ describe("the view of dead letters", () => {
     await until(() => handlers.taken("/orders").length === 3);
     const sent = handlers.taken("/orders").map(({ body }) => JSON.parse(body).n);
     expect(sent.sort()).toEqual([1, 2, 3]);
+  });
+
+  it("does not count a dead letter as sent if it is already gone", async () => {
+    const { id, letterIds } = await givenLetters("/gone", ["HTTP 503", "HTTP 503"]);
+    await using opened = await console.open(`/dead-letters?app=${channel.appId}&subscription=${id}`);
+    const { page, complaints } = opened;
+    await row(page, "HTTP 503").click();
+    await page.getByRole("button", { name: "Select all" }).click();
+    await page.getByRole("button", { name: "Send 2 again", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("2 events will be sent again").waitFor();
+    const letters = `${channel.appPath}/subscriptions/${id}/dead-letters`;
+    await console.gateway.api("DELETE", `${letters}/${letterIds[0]}`);
+    await dialog.getByRole("button", { name: "Send 2 again" }).click();
+    await expect.poll(() => dialog.locator(".tally").textContent()).toBe("sent to the handler1already gone1");
+    expect(complaints.splice(0)).toEqual([expect.stringContaining("404")]);
+    await until(() => handlers.taken("/gone").length === 1);
   });
 });
 

@@ -51,7 +51,7 @@ export function BatchDialog({ batch, onDone, onClose }: Props) {
             )}
           </WhenLoaded>
         ) : (
-          <Outcome counts={counts} of={count} words={words} isDone={isDone} />
+          <Outcome counts={counts} of={count} words={words} isDone={isDone && !action.error} />
         )}
         {action.error && <ErrorNote error={action.error} />}
         <ApiCall call={call} />
@@ -61,7 +61,7 @@ export function BatchDialog({ batch, onDone, onClose }: Props) {
           {counts === undefined && (
             <Button
               look={isDanger ? "danger" : "primary"}
-              disabled={count === 0}
+              disabled={preview.data === undefined || count === 0}
               onClick={() => void action.run()}
             >
               {verb(formatCount(count))}
@@ -75,14 +75,15 @@ export function BatchDialog({ batch, onDone, onClose }: Props) {
 
 type Result = readonly [name: string, count: number, tone: "ok" | "bad" | ""];
 
-/** Returns the results by name. Rejected and unknown results are only listed if there are any. */
+/** Returns the results by name. Unusual results, such as rejections, are only listed if there are any. */
 const resultsOf = (
-  { released, kept, refused, unavailable }: Counts,
+  { released, kept, refused, unavailable, gone }: Counts,
   words: Batch["words"],
 ): readonly Result[] => [
   [words.released, released, "ok"],
   ...(words.kept === undefined ? [] : [[words.kept, kept, ""] as const]),
   ...(refused === 0 ? [] : [["rejected", refused, "bad"] as const]),
+  ...(gone === 0 ? [] : [["already gone", gone, ""] as const]),
   ...(unavailable === 0 ? [] : [["unknown", unavailable, "bad"] as const]),
 ];
 

@@ -4,8 +4,10 @@ import { type Schemas, send, sendForList } from "../../api/client.ts";
 import { formatQuery, type ShownCall } from "../../api/curl.ts";
 
 export type Status = Schemas["RedriveResult"]["status"];
-export type Counts = Readonly<Record<Status, number>>;
-export const NO_COUNTS: Counts = { released: 0, kept: 0, refused: 0, unavailable: 0 };
+/** Result for one failure. `gone`: it had already been deleted or redriven. */
+type Result = Status | "gone";
+export type Counts = Readonly<Record<Result, number>>;
+export const NO_COUNTS: Counts = { released: 0, kept: 0, refused: 0, unavailable: 0, gone: 0 };
 
 /** Filters of an API list, sent as query parameters or as the body of a redrive. */
 export type Scope = Readonly<Record<string, string>>;
@@ -75,7 +77,7 @@ export function redriveOf(
 /** Returns the work that deletes each row of the target. */
 export function deletionOf({ collection, rows }: Target<{ readonly id: string }>): Redrive {
   const deleteOne = async (id: string, signal?: AbortSignal): Promise<Status> => {
-    await send("DELETE", pathOf(collection, id), { signal });
+    await send("DELETE", pathOf(collection, id), { signal }).catch(ignoreGone);
     return "released";
   };
   return {
@@ -83,6 +85,11 @@ export function deletionOf({ collection, rows }: Target<{ readonly id: string }>
     call: { method: "DELETE", path: pathOf(collection, rows.at(-1)?.id ?? "") },
     run: (options) => runOnEach(rows, deleteOne, options),
   };
+}
+
+/** Ignores the error of a deletion if the row is already gone. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ApiError && error.status === 404)) throw error;
 }
 
 /** Processes each row on its own, the oldest first. Stops if Redis does not respond. */
@@ -94,16 +101,16 @@ async function runOnEach(
   let counts = NO_COUNTS;
   for (const { id } of rows.toReversed()) {
     if (signal.aborted || counts.unavailable > 0) break;
-    counts = addTo(counts, [await withRateLimitRetry(signal, () => act(id, signal)).catch(toStatus)]);
+    counts = addTo(counts, [await withRateLimitRetry(signal, () => act(id, signal)).catch(toResult)]);
     onProgress(counts);
   }
   return counts;
 }
 
 /** A 404 means that the row is already gone, and a 409 that it cannot be processed again. */
-function toStatus(error: unknown): Status {
+function toResult(error: unknown): Result {
   const status = error instanceof ApiError ? error.status : undefined;
-  if (status === 404) return "released";
+  if (status === 404) return "gone";
   if (status === 409) return "refused";
   if (status === 503) return "unavailable";
   throw error;
@@ -158,9 +165,9 @@ async function redriveMatching(
   return counts;
 }
 
-function addTo(counts: Counts, statuses: readonly Status[]): Counts {
+function addTo(counts: Counts, results: readonly Result[]): Counts {
   const sum = { ...counts };
-  for (const status of statuses) sum[status]++;
+  for (const result of results) sum[result]++;
   return sum;
 }
 

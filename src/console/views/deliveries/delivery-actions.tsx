@@ -18,11 +18,15 @@ interface Props {
   readonly onRedriven: () => void;
 }
 
+/** Maximum difference between the clocks of the gateway, which dates deliveries, and of Redis, which dates quarantined items. */
+const CLOCK_TOLERANCE_MS = 5_000;
+
 /** Buttons of a delivery: the next steps from its result. */
 export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
   const [isRedriving, setRedriving] = useState(false);
   const [isRedriven, setRedriven] = useState(false);
-  const { channelUid, quarantine, events, ignored } = delivery;
+  const { channelUid, receivedAt, quarantine, events, ignored } = delivery;
+  const firstAt = new Date(Date.parse(receivedAt) - CLOCK_TOLERANCE_MS).toISOString();
   const [event] = events;
   const definitions = viewHref("/apps/:appId/channels/:channelUid/definitions", { appId, channelUid });
   return (
@@ -61,7 +65,7 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
           batch={createRedrive({
             collection: fillPath("/apps/{appId}/quarantine", { appId }),
             // A redrive starts with the last row.
-            rows: quarantine.map(({ id }) => ({ id, channelUid })).toReversed(),
+            rows: quarantine.map(({ id }) => ({ id, channelUid, firstAt })).toReversed(),
             count: quarantine.length,
           })}
           onClose={() => setRedriving(false)}

@@ -53,6 +53,14 @@ function Preview({ items, of }: PreviewProps) {
   const staying = items.filter(({ isReleased }) => !isReleased);
   const released = items.length - staying.length;
   const reasons = [...Map.groupBy(staying, reasonNow)].sort(([, a], [, b]) => b.length - a.length);
+  if (items.length === 0) {
+    return (
+      <p class="note warn">
+        The preview did not find these items, because it examines at most {EXAMINED} items per channel, or
+        because they are gone.
+      </p>
+    );
+  }
   return (
     <>
       <Tally
@@ -73,7 +81,11 @@ function Preview({ items, of }: PreviewProps) {
           .
         </p>
       )}
-      {released === 0 && <p class="note warn">No item would be released. Fix the definitions first.</p>}
+      {released === 0 && (
+        <p class="note warn">
+          {items.length < of ? "No examined item" : "No item"} would be released. Fix the definitions first.
+        </p>
+      )}
       <p class="faint">
         The preview uses the current definitions
         {items.length < of && `, for the first ${formatCount(items.length)} of ${formatCount(of)} items`}. A
