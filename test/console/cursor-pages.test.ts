@@ -4,6 +4,7 @@ import {
   type CursorRequest,
   createCursorPages,
   MAX_PAGES,
+  MAX_ROWS,
   PAGE_ROWS,
 } from "../../src/console/kit/list/cursor-pages.ts";
 import { until } from "../support/until.ts";
@@ -74,6 +75,15 @@ describe("the pages of a list with a cursor", () => {
     await list.show(50_010, 50_050);
     expect(list.pages.rowAt(50_010)).toBe(50_010);
     expect(list.requests.length).toBeLessThan(18);
+  });
+
+  it("end at the maximum length that a browser can show", async () => {
+    const list = openList(MAX_ROWS + 50);
+    await list.show(0, 40);
+    expect([list.pages.count(), list.pages.isCut()]).toEqual([MAX_ROWS, true]);
+    await list.show(MAX_ROWS - 40, MAX_ROWS);
+    expect(list.pages.rowAt(MAX_ROWS - 1)).toBe(MAX_ROWS - 1);
+    expect([list.pages.count(), list.pages.isCut()]).toEqual([MAX_ROWS, true]);
   });
 
   it("grow by a row for the next page if the total does not count the rows of the list", async () => {

@@ -8,6 +8,7 @@ describe("simple JSONPaths", () => {
     expect(parseSimplePath("$")).toEqual({ root: "", steps: [] });
     expect(parseSimplePath("$.events[*].type")).toEqual({ root: "", steps: ["events", "*", "type"] });
     expect(parseSimplePath("$headers['x-type']")).toEqual({ root: "headers", steps: ["x-type"] });
+    expect(parseSimplePath('$["first name"][0]')).toEqual({ root: "", steps: ["first name", "0"] });
   });
 
   it("are not parsed if they have a filter or a descendant segment", () => {

@@ -8,11 +8,18 @@ it("the console finds the app and the channel of an event in its topic", () => {
 });
 
 it("the field filter of the console matches events by a path into their data, with or without a value", () => {
-  const data = { order: { total: 12, note: "a = b", items: [{ sku: "x" }], none: null } };
+  const data = {
+    order: { total: 12, note: "a = b", items: [{ sku: "x" }], none: null, empty: "" },
+    "first name": "Ada",
+  };
   const found = ["order.total = 12", "$.order.total=12", "order.items.0.sku = x", 'order.items.0.sku = "x"'];
   const others = ["order.total = 13", "order.total.x", "toString", "order.items.1", "order.note = a"];
-  for (const text of [...found, "order.note = a = b", "order.none = null", "order.none"])
+  for (const text of [...found, "order.note = a = b", "order.none = null", "order.none", 'order.empty = ""'])
     expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, true]);
+  for (const text of ["$['first name'] = Ada", '$["first name"]', "$.order.items[0].sku = x"])
+    expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, true]);
+  for (const text of ["$['first name'] = Bob", "$headers['first name']", "$.order.items[?@.sku]"])
+    expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, false]);
   for (const text of others) expect([text, parseFieldFilter(text)?.fits(data)]).toEqual([text, false]);
   expect(parseFieldFilter(" = 12")).toBeUndefined();
 });

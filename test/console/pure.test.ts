@@ -118,6 +118,8 @@ it("fillPath encodes each parameter as one path segment, and formatQuery encodes
   expect(segment).toBe("/apps/a%2F..%2Fb/events/%C3%A9%3F%23%252f");
   expect(formatQuery({ type: "a&b=c", limit: 0, from: undefined, to: "" })).toBe("?type=a%26b%3Dc&limit=0");
   expect(formatQuery({ from: undefined })).toBe("");
+  // An event can have an empty text at the path of a search.
+  expect(formatQuery({ path: "$.note", value: "" })).toBe("?path=%24.note&value=");
 });
 
 it("durations and byte counts are formatted in the largest unit in which the number is at least one", () => {

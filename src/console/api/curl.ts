@@ -28,11 +28,14 @@ export const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\
 export const fillPath = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
 
-/** Formats parameters as a query string such as `?a=1&b=2`. Returns an empty string if no parameter is set. */
+/**
+ * Formats parameters as a query string such as `?a=1&b=2`. Returns an empty string if no parameter is set. An empty text is not set, except
+ * for `value`, which then searches for an empty text.
+ */
 export function formatQuery(params: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params))
-    if (value !== undefined && value !== "") search.set(name, String(value));
+    if (value !== undefined && (value !== "" || name === "value")) search.set(name, String(value));
   const text = search.toString();
   return text === "" ? "" : `?${text}`;
 }

@@ -4,6 +4,8 @@ import type { ListPage } from "../../api/list-page.ts";
 export const PAGE_ROWS = 100;
 /** Maximum number of pages in memory. The pages farthest from the visible rows are dropped, and loaded again when they become visible. */
 export const MAX_PAGES = 40;
+/** Maximum number of rows of a list. A longer list would be higher than the highest element of a browser (17.9 million pixels in Firefox). */
+export const MAX_ROWS = 500_000;
 /** Maximum number of rows that one request skips. */
 export const MAX_SKIPPED = 10_000;
 
@@ -15,8 +17,10 @@ export interface CursorRequest {
 }
 
 export interface CursorPages<Row> {
-  /** Number of rows. For a list of unknown length, the loaded ones and one more that stands for the next page. */
+  /** Number of rows, at most `MAX_ROWS`. For a list of unknown length, the loaded ones and one more that stands for the next page. */
   readonly count: () => number | undefined;
+  /** Whether the list has more than `MAX_ROWS` rows. */
+  readonly isCut: () => boolean;
   /** Total of the first response. */
   readonly total: () => number | undefined;
   /** Whether the list has further rows that are not counted. */
@@ -140,12 +144,18 @@ export function createCursorPages<Row>({ load, canSkip, onChange, onError }: Opt
     }
   }
 
+  function findLength(): number | undefined {
+    if (end !== undefined) return end;
+    if (canSkip) return total;
+    return nextPage === 0 ? undefined : nextPage * PAGE_ROWS + 1;
+  }
+
   return {
     count() {
-      if (end !== undefined) return end;
-      if (canSkip) return total;
-      return nextPage === 0 ? undefined : nextPage * PAGE_ROWS + 1;
+      const length = findLength();
+      return length && Math.min(length, MAX_ROWS);
     },
+    isCut: () => (findLength() ?? 0) > MAX_ROWS,
     total: () => total,
     hasMore: () => end === undefined && !canSkip,
     rowAt: (index) => pages.get(Math.floor(index / PAGE_ROWS))?.[index % PAGE_ROWS],

@@ -21,7 +21,7 @@ interface PagedTableProps<Row> extends Props<Row> {
 
 /** Table of an API list that is loaded page by page. */
 export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: PagedTableProps<Row>) {
-  const { count, total, hasMore = false, error, reload } = pages;
+  const { count, total, hasMore = false, isCut = false, error, reload } = pages;
   return (
     <>
       {error && <ErrorNote error={error} onRetry={reload} />}
@@ -30,7 +30,11 @@ export function PagedTable<Row>({ pages, of, empty, lines = 8, ...table }: Paged
       {count !== undefined && count > 0 && (
         <>
           <Table {...table} rows={pages} />
-          {total === undefined && hasMore ? (
+          {isCut ? (
+            <p class="count-line">
+              The newest {formatCount(count)} {of}. Select a time range to see older ones.
+            </p>
+          ) : total === undefined && hasMore ? (
             <p class="count-line">
               The newest {formatCount(count - 1)} {of}. Scroll down to load more.
             </p>

@@ -16,6 +16,8 @@ export interface Pages<Row> {
   readonly total?: number | undefined;
   /** Whether `count` includes a row that stands for the next page. */
   readonly hasMore?: boolean;
+  /** Whether the list is longer than `count`, which is the maximum. */
+  readonly isCut?: boolean;
   readonly rowAt: (index: number) => Row | undefined;
   readonly onRange: (first: number, last: number) => void;
   readonly error: ApiError | undefined;
@@ -132,6 +134,7 @@ export function useNewest<Row>(
     count: pages?.count(),
     ...(pages && { total: pages.total() }),
     hasMore: pages?.hasMore() ?? false,
+    isCut: pages?.isCut() ?? false,
     rowAt: (index) => pages?.rowAt(index),
     onRange: pages?.want ?? ignoreRange,
     error,

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useId, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { type ApiError, toApiError } from "../../api/api-error.ts";
 import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
@@ -151,27 +152,43 @@ const PaletteOption = ({ id, entry, isChosen, onFollow }: OptionProps) => (
   </a>
 );
 
-/** Hook that asks the API for entities with this id and apps with this name, once the input rests. */
+/**
+ * Hook that asks the API for entities with this id and apps with this name, once the input rests. If one request fails, it returns the
+ * results of the other one and the error.
+ */
 function useLookup(text: string) {
   const asked = useRested(text, LOOKUP_DELAY_MS);
-  const { data, error } = useLoad(
+  const { data, error: loadError } = useLoad(
     async (signal) => {
-      const [matches, apps] = await Promise.all([findById(asked, signal), findApps(asked, signal)]);
+      const failures: ApiError[] = [];
+      const orNone = (error: unknown): readonly [] => {
+        failures.push(toApiError(error));
+        return [];
+      };
+      const [matches, apps] = await Promise.all([
+        findById(asked, signal).catch(orNone),
+        findApps(asked, signal).catch(orNone),
+      ]);
       const foundIds = new Set(matches.map(({ id }) => id));
       return {
         found: matches.flatMap((match) => entryOf(match) ?? []),
         apps: apps.flatMap((app) => (foundIds.has(app.id) ? [] : (entryOfApp(app) ?? []))),
+        error: failures[0],
       };
     },
     [asked],
   );
   const isCurrent = asked === text && data !== undefined;
+  const { found, apps, error = loadError } = isCurrent ? data : NO_RESULTS;
   return {
-    ...(isCurrent ? data : { found: [], apps: [] }),
+    found,
+    apps,
     isSearching: text !== "" && !isCurrent && error === undefined,
     error: error?.message,
   };
 }
+
+const NO_RESULTS = { found: [], apps: [], error: undefined } as const;
 
 const findById = async (id: string, signal: AbortSignal): Promise<readonly Schemas["Match"][]> =>
   id.length < MIN_LOOKUP_LENGTH ? [] : (await api.get("/lookup", { query: { id }, signal })).matches;

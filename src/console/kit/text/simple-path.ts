@@ -6,14 +6,16 @@ export interface SimplePath {
   readonly steps: readonly string[];
 }
 
-const WHOLE = /^\$([A-Za-z]\w*)?((?:\.[\w-]+|\['[^']+'\]|\[\d+\]|\[\*\])*)$/;
-const STEP = /\.([\w-]+)|\['([^']+)'\]|\[(\d+|\*)\]/g;
+const WHOLE = /^\$([A-Za-z]\w*)?((?:\.[\w-]+|\['[^']+'\]|\["[^"]+"\]|\[\d+\]|\[\*\])*)$/;
+const STEP = /\.([\w-]+)|\['([^']+)'\]|\["([^"]+)"\]|\[(\d+|\*)\]/g;
 
 /** Returns `undefined` if the path has other parts, such as a filter. */
 export function parseSimplePath(path: string): SimplePath | undefined {
   const [, root = "", rest] = WHOLE.exec(path) ?? [];
   if (rest === undefined) return undefined;
-  const steps = [...rest.matchAll(STEP)].map(([, name, quoted, index]) => name ?? quoted ?? index ?? "");
+  const steps = [...rest.matchAll(STEP)].map(
+    ([, ...parts]) => parts.find((part) => part !== undefined) ?? "",
+  );
   return { root, steps };
 }
 

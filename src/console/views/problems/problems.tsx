@@ -107,7 +107,7 @@ const SPEC: ResourceSpec<Problem> = {
   below: () => <MutedProblems />,
   onChanged: () => void loadProblems(),
   emptyTitle: "No problems",
-  empty: "Inlet checks channels, connections, subscriptions and storage. Muted problems are below.",
+  empty: "Inlet checks channels, connections, subscriptions and storage.",
 };
 
 /** Fold with the muted problems, which do not count as open. */
