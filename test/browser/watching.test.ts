@@ -559,6 +559,8 @@ describe("the deliveries view", () => {
     await opened.page.getByText("1 found").waitFor();
     await opened.page.locator('[data-index="0"]').click();
     await opened.page.waitForURL(`**/deliveries/${id}`);
+    await opened.page.getByRole("button", { name: "Redrive", exact: true }).click();
+    await opened.page.getByText("No item would be released.").waitFor();
     await lookAt(console, {
       name: "delivery",
       path: `${channel.appPath}/deliveries/${id}`,
