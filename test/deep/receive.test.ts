@@ -278,6 +278,15 @@ describe("inlet receive", () => {
     expect(running.stderr()).toContain("Stopped. The app unconfirmed stays");
   });
 
+  it("ends with the exit code of an interruption if --once has not seen an event", async () => {
+    await using upstream = await PollUpstream.start();
+    const args = ["poll", `${upstream.origin}/rows`, "--items", "$.rows", "--name", "interrupted"];
+    const running = spawnReceive([...args, "--once", "--yes", "--json"], world.env);
+    await until(() => running.stdout().includes('"step":"app"'));
+    running.child.kill("SIGINT");
+    expect(await running.exited).toBe(130);
+  });
+
   it("publishes the test event without verification if only the provider can sign", async () => {
     const steps = await receiveOnce("sendgrid");
     expect(steps.find(({ step }) => step === "test")).toMatchObject({ signed: false });

@@ -65,6 +65,7 @@ export async function receive(
   const { once = false, timeout = ONCE_TIMEOUT_SECONDS } = options;
   const expired = once ? AbortSignal.timeout(timeout * 1_000) : undefined;
   const signal = expired ? AbortSignal.any([io.signal, expired]) : io.signal;
+  let isMet = false;
   try {
     if (url !== null) {
       const facts = { url };
@@ -74,17 +75,18 @@ export async function receive(
     else if (url !== null) tellSender(client, plan, channel);
     const position = await findPosition(client, app, channel, plan);
     const sent = url === null ? undefined : await sendTest(client, steps, app, channel, options, secret);
-    await show(client, steps, { app, channel, plan, position, sent, signal }, options);
+    isMet = await show(client, steps, { app, channel, plan, position, sent, signal }, options);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  // A script must not mistake an interrupted run for an event.
-  if (once) io.signal.throwIfAborted();
-  if (expired?.aborted)
+  if (!once) output.note(describeEnd(made, plan, dataDir));
+  else if (!isMet) {
+    // A script must not mistake an interrupted run for an event.
+    io.signal.throwIfAborted();
     throw new CommandError(
       `No event arrived within ${timeout} s (--timeout). The channel ${channel.uid} of the app ${app.uid} stays.`,
     );
-  if (!once) output.note(describeEnd(made, plan, dataDir));
+  }
 }
 
 /** Sets up the channel with its connection. If that fails, deletes a connection that this run created. */
@@ -241,7 +243,8 @@ interface Shown {
   readonly signal: AbortSignal;
 }
 
-async function show(client: Client, steps: Steps, shown: Shown, options: ReceiveOptions): Promise<void> {
+/** Shows the events of the channel until the signal aborts. Returns true as soon as `once` is met. */
+async function show(client: Client, steps: Steps, shown: Shown, options: ReceiveOptions): Promise<boolean> {
   const { output } = client;
   const { app, channel, plan, position, sent } = shown;
   const { once = false, to } = options;
@@ -269,6 +272,7 @@ async function show(client: Client, steps: Steps, shown: Shown, options: Receive
     throw new CommandError(
       `The source keeps failing, so no event arrived: ${failure}\n\`inlet sources polls ${channel.uid} --app ${app.uid}\` shows its last requests.`,
     );
+  return doneOnce.signal.aborted;
 }
 
 /** Explains what stays after the command has ended. */

@@ -48,8 +48,8 @@ export function useCreation(
   const install = async (blueprintId: string): Promise<string> => {
     const { method, path, body } = composeInstall(blueprintId, uid, settings);
     const app = await send<Schemas["App"]>(method, path, { body }).catch(async (error) => {
-      // The user can correct the settings and try again, which creates the blueprint again.
-      await send("DELETE", `/blueprints/${blueprintId}`);
+      // The user can correct the settings and try again, which creates the blueprint again. The first error is the one to show.
+      await send("DELETE", `/blueprints/${blueprintId}`).catch(() => {});
       throw error;
     });
     await reloadApps();
