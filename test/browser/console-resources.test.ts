@@ -187,6 +187,25 @@ describe("the app switcher", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
+  it("stays closed if the picker closes between the two events of one Enter key press", async () => {
+    await using opened = await console.open("/apps");
+    const { page } = opened;
+    const switcher = page.getByRole("button", { name: /^App / });
+    await switcher.click();
+    await page.getByRole("dialog").getByRole("row").nth(1).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("dialog").locator(".table-row:focus").waitFor();
+    // Chromium sends `keydown` and `keypress` as separate events. On a busy machine, the page renders between them.
+    const devtools = await page.context().newCDPSession(page);
+    const enter = { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 };
+    await devtools.send("Input.dispatchKeyEvent", { type: "rawKeyDown", ...enter });
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await switcher.and(page.locator(":focus")).waitFor();
+    await devtools.send("Input.dispatchKeyEvent", { type: "char", text: "\r", ...enter });
+    await devtools.send("Input.dispatchKeyEvent", { type: "keyUp", ...enter });
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
   it("is accessible and fits the window, in both themes and two window sizes", async () => {
     await lookAt(console, {
       name: "app-switcher",

@@ -11,11 +11,14 @@ interface Props {
   readonly wide?: boolean;
 }
 
-/** Modal dialog. Escape closes the dialog and returns the focus to the previously focused element. */
+/**
+ * Modal dialog. The element with the `autofocus` attribute has the focus as soon as the dialog is open, so that no key press is lost. Escape
+ * closes the dialog and returns the focus to the previously focused element.
+ */
 export function Dialog({ title, onClose, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // A layout effect runs before the effects of the children, so they can focus an element of the open dialog.
+  // A layout effect runs before the browser handles the next key press.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const { current } = dialog;

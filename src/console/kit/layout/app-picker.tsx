@@ -43,8 +43,6 @@ const COLUMNS: readonly Column<PickedApp>[] = [
  */
 export function AppPicker({ title, onPick, onClose }: Props) {
   const box = useRef<HTMLFormElement>(null);
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
   const [text, setText] = useState("");
   /** Whether Enter was pressed before the apps were loaded. */
   const [picksFirst, setPicksFirst] = useState(false);
@@ -62,13 +60,13 @@ export function AppPicker({ title, onPick, onClose }: Props) {
       >
         <input
           type="search"
+          autofocus
           aria-label="Name or title of the app"
           placeholder="Name or title"
           autocomplete="off"
           spellcheck={false}
           maxLength={MAX_SEARCH_LENGTH}
           value={text}
-          ref={input}
           onInput={(event) => {
             setText(event.currentTarget.value);
             setPicksFirst(false);

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { caller } from "../../session/session.ts";
 import { Dialog } from "../feedback/dialog.tsx";
@@ -58,8 +58,6 @@ interface NameDialogProps {
 
 function NameDialog({ onSave, onClose }: NameDialogProps) {
   const [name, setName] = useState("");
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
   return (
     <Dialog title="Save view" onClose={onClose}>
       <form
@@ -73,10 +71,10 @@ function NameDialog({ onSave, onClose }: NameDialogProps) {
           <span>Name of the view</span>
           <input
             type="text"
+            autofocus
             required
             maxLength={60}
             value={name}
-            ref={input}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>

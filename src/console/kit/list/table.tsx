@@ -123,7 +123,10 @@ export function Table<Row>(props: TableProps<Row>) {
       moveTo(next);
     } else if (event.key === "Enter") {
       const row = rowAt(current);
-      if (row !== undefined) onOpen?.(row);
+      if (row === undefined || onOpen === undefined) return;
+      // `onOpen` may close a dialog, which moves the focus to a button. Without this, the same key press would then click that button.
+      event.preventDefault();
+      onOpen(row);
     }
   }
 

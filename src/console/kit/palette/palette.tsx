@@ -82,6 +82,7 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
       <div class="palette">
         <input
           type="text"
+          autofocus
           // biome-ignore lint/a11y/noRedundantRoles: without a `list`, the implied role is `textbox`
           role="combobox"
           list={undefined}
@@ -94,7 +95,6 @@ function PaletteDialog({ onClose }: { readonly onClose: () => void }) {
           placeholder="Id of a request, delivery or event, or a name"
           value={text}
           maxLength={MAX_ID_LENGTH}
-          ref={(input) => input?.focus()}
           onInput={(event) => {
             setText(event.currentTarget.value.trim());
             setChosen(0);
