@@ -1,5 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import { createLog, type Log } from "../log.ts";
+import type { Io } from "./io.ts";
+import { adaptCommands } from "./program-name.ts";
 
 /** Writes text to standard output, and resolves when the text has been written. */
 export const print = (text: string): Promise<void> =>
@@ -18,6 +20,11 @@ export async function openLog(
     return createLog({ level, destination: createTerminalStream(stream, { hasQuietStart }) });
   }
   return stream === process.stdout ? createLog({ level }) : createLog({ level, destination: stream });
+}
+
+/** Prints the error that ended the start of a gateway. */
+export function printStartFailure(error: unknown, env: Io["env"]): void {
+  process.stderr.write(`${adaptCommands(formatFailure("Inlet did not start", error), env)}\n`);
 }
 
 /** Returns the messages of an error and its causes on one line, after a beginning such as `Inlet did not start`. */

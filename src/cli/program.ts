@@ -7,6 +7,7 @@ import { COMMANDS, type CommandEntry, DEFAULT_COMMAND } from "./commands/command
 import { CommandError, EXIT, type ExitCode } from "./exit.ts";
 import type { Io } from "./io.ts";
 import { escapeLines } from "./output/escape.ts";
+import { adaptCommands, findProgramName } from "./program-name.ts";
 
 /**
  * Runs a command and returns its exit code. Prints errors to standard error.
@@ -36,15 +37,15 @@ export function findCommandName(argv: readonly string[]): string | undefined {
 /** Creates the commander program. All commands are listed, but only the command that is about to run defines its arguments. */
 function createProgram(context: CommandContext, entries: readonly CommandEntry[] = COMMANDS): Command {
   const { io } = context;
-  const program = new Command("inlet")
+  const program = new Command(findProgramName(io.env))
     .description(
       "Receives events from webhooks, streams and polls, and publishes them, deduplicated, to Redis streams.",
     )
     .usage("[command] [options]")
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(escapeLines(text)),
+      writeOut: (text) => void io.stdout.write(adaptCommands(text, io.env)),
+      writeErr: (text) => void io.stderr.write(adaptCommands(escapeLines(text), io.env)),
       getOutHelpWidth: () => io.stdout.columns ?? 100,
     })
     .showHelpAfterError("Run the command with --help to list its options.")
@@ -97,21 +98,21 @@ const TOP_HELP = `
 Without a command, the gateway starts. \`inlet start --help\` lists its settings. \`inlet <command> --help\` shows examples.
 At a terminal, commands print tables. Otherwise they print JSON lines. NO_COLOR disables colors.`;
 
-function unknown(name: string, { stderr }: Pick<Io, "stderr">): ExitCode {
+function unknown(name: string, { stderr, env }: Pick<Io, "stderr" | "env">): ExitCode {
   const nearest = findNearest(
     name,
     COMMANDS.map((command) => command.name),
   );
   const hint = nearest === undefined ? " `inlet --help` lists them." : ` Did you mean ${nearest}?`;
-  stderr.write(`${escapeLines(`There is no command ${name}.${hint}`)}\n`);
+  stderr.write(`${adaptCommands(escapeLines(`There is no command ${name}.${hint}`), env)}\n`);
   return EXIT.wrongSettings;
 }
 
-function conclude(error: unknown, { stderr, signal }: Io): ExitCode {
+function conclude(error: unknown, { stderr, env, signal }: Io): ExitCode {
   // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.wrongSettings;
   if (signal.aborted) return EXIT.interrupted;
   const message = error instanceof CommandError ? error.message : formatCause(error);
-  stderr.write(`${escapeLines(message)}\n`);
+  stderr.write(`${adaptCommands(escapeLines(message), env)}\n`);
   return error instanceof CommandError ? error.exitCode : EXIT.failed;
 }

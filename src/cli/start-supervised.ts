@@ -6,10 +6,11 @@ import { untilAborted } from "../lib/wait.ts";
 import { joinSupervisor } from "../supervisor/member.ts";
 import type { Work } from "../supervisor/messages.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { formatFailure, openLog, print } from "./process.ts";
+import type { Io } from "./io.ts";
+import { openLog, print, printStartFailure } from "./process.ts";
 
 /** Runs one of the processes of a supervisor until the supervisor stops it, and returns the exit code. */
-export async function startSupervised(settings: Config): Promise<ExitCode> {
+export async function startSupervised(settings: Config, env: Io["env"]): Promise<ExitCode> {
   endPretenuring();
   const { start, machine, signal, beforeClosing, ready, leave } = await joinSupervisor();
   const config = { ...settings, roles: selectRoles(settings.roles, start.work) };
@@ -29,7 +30,7 @@ export async function startSupervised(settings: Config): Promise<ExitCode> {
     await untilAborted(signal);
   } catch (error) {
     if (!signal.aborted) {
-      if (!started) process.stderr.write(`${formatFailure("Inlet did not start", error)}\n`);
+      if (!started) printStartFailure(error, env);
       log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
       await leave();
       return EXIT.failed;

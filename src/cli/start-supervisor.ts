@@ -5,14 +5,18 @@ import { untilAborted } from "../lib/wait.ts";
 import { FirstProcessError, supervise } from "../supervisor/supervise.ts";
 import { drainDelayMs } from "./drain-delay.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { formatFailure, openLog } from "./process.ts";
+import type { Io } from "./io.ts";
+import { openLog, printStartFailure } from "./process.ts";
 import { stopOnSignals } from "./stop-signals.ts";
 
 /** Value of the log field `process` in the lines of the supervisor. */
 const SUPERVISOR = 0;
 
 /** Runs several gateway processes until a stop signal arrives, and returns the exit code. */
-export async function startSupervisor(config: Config, configFile: string | undefined): Promise<ExitCode> {
+export async function startSupervisor(
+  config: Config,
+  { configFile, env }: { readonly configFile: string | undefined; readonly env: Io["env"] },
+): Promise<ExitCode> {
   const log = (await openLog(config, process.stdout)).child({ process: SUPERVISOR });
   const signal = stopOnSignals((name) => log.info({ event: "gateway.stopping", signal: name }, "stopping"));
   try {
@@ -31,7 +35,7 @@ export async function startSupervisor(config: Config, configFile: string | undef
       return EXIT.done;
     }
     if (error instanceof FirstProcessError) return EXIT.failed;
-    process.stderr.write(`${formatFailure("Inlet did not start", error)}\n`);
+    printStartFailure(error, env);
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
     return EXIT.failed;

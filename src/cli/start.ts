@@ -7,20 +7,25 @@ import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { drainDelayMs } from "./drain-delay.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import { formatFailure, openLog, print } from "./process.ts";
+import type { Io } from "./io.ts";
+import { openLog, print, printStartFailure } from "./process.ts";
 import { stopOnSignals } from "./stop-signals.ts";
 
 export interface StartOptions {
   readonly configFile: string | undefined;
   /** Whether this is a process of a supervisor. */
   readonly isSupervised: boolean;
+  readonly env: Io["env"];
 }
 
 /** Runs the gateway until a stop signal arrives, and returns the exit code. */
-export async function start(config: Config, { configFile, isSupervised }: StartOptions): Promise<ExitCode> {
-  if (isSupervised) return (await import("./start-supervised.ts")).startSupervised(config);
+export async function start(
+  config: Config,
+  { configFile, isSupervised, env }: StartOptions,
+): Promise<ExitCode> {
+  if (isSupervised) return (await import("./start-supervised.ts")).startSupervised(config, env);
   if (config.processes > 1)
-    return (await import("./start-supervisor.ts")).startSupervisor(config, configFile);
+    return (await import("./start-supervisor.ts")).startSupervisor(config, { configFile, env });
   endPretenuring();
   const log = await openLog(config, process.stdout);
   if (process.stdout.isTTY) await print("Starting Inlet…\n");
@@ -44,7 +49,7 @@ export async function start(config: Config, { configFile, isSupervised }: StartO
         log.warn({ event: "gateway.stopped", err: error }, "stopped with an error");
       return EXIT.done;
     }
-    if (!started) process.stderr.write(`${formatFailure("Inlet did not start", error)}\n`);
+    if (!started) printStartFailure(error, env);
     if (error instanceof DataDirInUseError) return EXIT.dataDirInUse;
     log.fatal({ event: "gateway.failed", err: error }, "gateway failed");
     return EXIT.failed;

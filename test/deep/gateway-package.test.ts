@@ -71,6 +71,15 @@ it("the npm package of the gateway starts two processes in an empty folder, rece
   expect(await exited, output).toEqual([0, null]);
 });
 
+it("prints commands with the name of the npm package when npx runs it", async () => {
+  const { stdout } = await run("npx", ["inlet-gateway", "logout", "--help"], {
+    cwd: dir,
+    env: { ...env, HOME: dir },
+  });
+  expect(stdout).toContain("  $ npx inlet-gateway logout ");
+  expect((await inlet(["logout", "--help"])).stdout).toContain("  $ inlet logout ");
+});
+
 it("the npm package of the gateway explains an older Node.js instead of failing with a syntax error", async () => {
   const launcher = await readFile(command, "utf8");
   const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.11.0" } });`;

@@ -2,6 +2,7 @@ import { styleText } from "node:util";
 import { parseExactly } from "../../event/exact-json.ts";
 import { usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
+import { adaptCommands } from "../program-name.ts";
 import { escapeJson, escapeLines } from "./escape.ts";
 import { getField } from "./field.ts";
 import {
@@ -33,6 +34,8 @@ export interface Output {
   readonly say: (text: string) => void;
   /** Prints a line to standard error, in both output formats. */
   readonly note: (text: string, color?: Color) => void;
+  /** Adapts the commands `inlet …` in a text to the way in which this program was started. `note` does so itself. */
+  readonly adapt: (text: string) => string;
 }
 
 const DEFAULT_CELLS = 100;
@@ -50,6 +53,7 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat,
   const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   const paint: Paint = (color, text) => (colors ? styleText(color, text, { validateStream: false }) : text);
   const cells = stdout.isTTY ? (stdout.columns ?? DEFAULT_CELLS) : Number.POSITIVE_INFINITY;
+  const adapt = (text: string): string => adaptCommands(text, env);
   const printJson = (text: string): void => void stdout.write(`${escapeJson(text)}\n`);
   function printField(name: string, result: unknown): void {
     const value = getField(result, name);
@@ -86,6 +90,7 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat,
     cells,
     json,
     isWanted,
+    adapt,
     list: (rows, columns, none = "No entries.") =>
       print(rows, none, () => renderTable(rows, columns, { cells, paint })),
     blocks: (rows, blockOf, none) =>
@@ -96,7 +101,7 @@ export function createOutput({ stdout, stderr, env }: Io, format?: OutputFormat,
     },
     say: (text) => void (isJson ? undefined : stdout.write(`${text}\n`)),
     note(text, color) {
-      const escaped = escapeLines(text);
+      const escaped = adapt(escapeLines(text));
       stderr.write(`${color !== undefined && stderr.isTTY ? paint(color, escaped) : escaped}\n`);
     },
   };

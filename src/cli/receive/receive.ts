@@ -202,7 +202,7 @@ function tellSender({ output }: Client, { preset, channel }: Plan, { url, state 
     const words = `inlet receive ${preset.preset}${params} --token @token.txt --name ${channel.uid}-2`;
     lines.push(`Inlet can also enter a public address for you: ${words}`);
   }
-  for (const line of lines) output.say(`  - ${line}`);
+  for (const line of lines) output.say(`  - ${output.adapt(line)}`);
 }
 
 /** Sends a test event, or explains why not. @throws CommandError if it was skipped, but `once` waits for it */

@@ -25,7 +25,9 @@ const LABEL_CELLS = 14;
 
 export function createSteps(output: Output): Steps {
   return {
-    done({ step, text, facts }, command) {
+    done({ step, text, facts }, line) {
+      // The rest of the line can contain text of the user.
+      const command = line?.replace(/^inlet \S+/, output.adapt);
       const object = { step, ...facts, command };
       if (!output.isWanted(object)) return;
       if (output.isJson) output.one(object);

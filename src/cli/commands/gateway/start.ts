@@ -17,7 +17,8 @@ export async function define(command: Command, context: CommandContext): Promise
       runWithConfig(
         context,
         configFile,
-        async (config) => (await import("../../start.ts")).start(config, { configFile, isSupervised }),
+        async (config) =>
+          (await import("../../start.ts")).start(config, { configFile, isSupervised, env: context.io.env }),
         { message: "Inlet did not start: these settings are invalid." },
       ),
     );

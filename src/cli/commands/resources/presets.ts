@@ -54,12 +54,12 @@ export function define(command: Command, context: CommandContext): void {
       ...preset.streams.map(({ name: stream, title, params }) => {
         const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
         const command = ["inlet channels poll", name, stream, ...names].join(" ");
-        return ["can be polled", `${title}: ${command}`] as const;
+        return ["can be polled", `${title}: ${output.adapt(command)}`] as const;
       }),
       ...preset.registrations.map(({ target, title, params }) => {
         const names = Object.keys((params.properties ?? {}) as object).map((param) => `${param}=…`);
         const command = ["inlet channels register", name, ...names, "--target", target].join(" ");
-        return ["can be registered", `${title}: ${command}`] as const;
+        return ["can be registered", `${title}: ${output.adapt(command)}`] as const;
       }),
     ]);
   }).alias("show");

@@ -5,12 +5,13 @@ import { formatPath } from "../../client/api.ts";
 import { apiOptions, declareSubcommands, examples, parseDuration } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
+import type { Output } from "../../output/output.ts";
 import type { Block } from "../../output/table.ts";
 
 const SEVERITY_COLORS = { error: "red", warning: "yellow" } as const;
 
 /** Formats a problem: what and where in one line, then the message and the suggested action. */
-const blockOf = (problem: Problem): Block => ({
+const blockOf = (problem: Problem, { adapt }: Output): Block => ({
   title: [problem.severity, problem.kind, aboutOf(problem)].filter((part) => part !== "").join("  "),
   color: SEVERITY_COLORS[problem.severity],
   details: [
@@ -20,7 +21,7 @@ const blockOf = (problem: Problem): Block => ({
   ].join("  "),
   lines: [
     problem.message,
-    problem.suggestedAction,
+    adapt(problem.suggestedAction),
     ...(problem.note === null ? [] : [`Note: ${problem.note}`]),
   ],
 });
@@ -41,7 +42,11 @@ export function define(command: Command, context: CommandContext): void {
       const { items } = await api.list<Problem>("/problems", { kind });
       const listed = items.filter(({ state }) => all || state !== "resolved");
       const shown = listed.filter(({ mutedUntil }) => all || (mutedUntil !== null) === muted);
-      output.blocks(shown, blockOf, muted ? "No muted problems." : "No problems.");
+      output.blocks(
+        shown,
+        (problem) => blockOf(problem, output),
+        muted ? "No muted problems." : "No problems.",
+      );
       const hidden = listed.length - shown.length;
       if (hidden > 0 && !muted) output.note(`${hidden} muted: inlet problems --muted`);
       const isFailing = shown.some(

@@ -21,10 +21,14 @@ export function define(command: Command, context: CommandContext): void {
       const output = createOutput(io, format, field);
       const { checkInstallation } = await import("../../doctor/installation.ts");
       const { checkGateway } = await import("../../doctor/gateway.ts");
-      const found = [
+      const checks = [
         ...(gatewayOnly ? [] : await checkInstallation(io.env, config)),
         ...(await checkGateway(io, url)),
       ];
+      const found = checks.map((check) => ({
+        ...check,
+        suggestedAction: output.adapt(check.suggestedAction),
+      }));
       output.list(found, [
         { title: "check", value: ({ check }) => check },
         { title: "state", value: ({ state }) => state, colors: COLORS },
