@@ -35,6 +35,17 @@ it("inlet deliveries and inlet quarantine list all apps, or the selected one", a
   await until(async () => (await appsOf("deliveries")).length === 2);
   expect(await appsOf("deliveries --status quarantined")).toEqual([second.appId, first.appId]);
   expect(await appsOf(`deliveries --app ${first.appId}`)).toEqual([first.appId]);
+  const env = { INLET_URL: gateway.origin, INLET_API_KEY: API_KEY };
+  const appIds = [second.appId, first.appId];
+  const uids = await Promise.all(
+    appIds.map(async (id) => (await gateway.api<{ uid: string }>("GET", `/apps/${id}`)).uid),
+  );
+  for (const list of ["deliveries", "quarantine"]) {
+    const { stdout } = await runInlet([list], { env, columns: 300 });
+    const lines = stdout.split("\n").slice(1);
+    expect(uids.map((uid, index) => lines[index]?.includes(` ${uid} `))).toEqual([true, true]);
+    for (const id of appIds) expect(stdout).not.toContain(id);
+  }
 });
 
 it("inlet events lists the events of all apps, or of the selected one, newest first", async () => {

@@ -2,8 +2,9 @@ import type { Channel } from "../../channels/entity.ts";
 import type { Match } from "../../resources/events/lookup/match.ts";
 import { usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
-import type { Api } from "./api.ts";
-import { formatPath } from "./api.ts";
+import type { Output } from "../output/output.ts";
+import type { Column } from "../output/table.ts";
+import { type Api, ApiError, formatPath } from "./api.ts";
 import type { App } from "./entities.ts";
 
 /**
@@ -55,6 +56,23 @@ export async function findAppOf(api: Api, id: string): Promise<App> {
 export async function listAppNames(api: Api): Promise<ReadonlyMap<string, string>> {
   const { items } = await api.list<App>("/apps");
   return new Map(items.map(({ id, uid }) => [id, uid]));
+}
+
+/** Returns the columns of a table with the app's uid instead of its id in the column `app`, if the API key may list apps. */
+export async function showAppUids<T>(
+  { api, output }: { readonly api: Api; readonly output: Pick<Output, "isJson"> },
+  columns: readonly Column<T>[],
+): Promise<readonly Column<T>[]> {
+  if (output.isJson) return columns;
+  const names = await listAppNames(api).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 403) return undefined;
+    throw error;
+  });
+  if (names === undefined) return columns;
+  return columns.map((column) => {
+    if (column.title !== "app") return column;
+    return { ...column, value: (row: T) => names.get(String(column.value(row))) ?? column.value(row) };
+  });
 }
 
 /** Finds the app that an argument names, or else the selected one. @throws CommandError */

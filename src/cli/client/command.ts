@@ -9,6 +9,7 @@ import { findApp, findAppOf } from "./app.ts";
 import { type Credentials, findCredentials } from "./credentials.ts";
 import { readData } from "./delivery.ts";
 import type { App } from "./entities.ts";
+import { parseDuration } from "./times.ts";
 
 /** Dependencies of a command that calls the API. */
 export interface Client {
@@ -63,16 +64,6 @@ export const appOptions = (command: Command): Command =>
     "-a, --app <app>",
     "id or uid of the app (default: INLET_APP, then the only app)",
   );
-
-/** Adds the options of a command that reads a range of times. */
-export const timeOptions = (command: Command, fallback: string): Command =>
-  command
-    .option(
-      "--since <when>",
-      `start time: an age such as 30m, 2h or 7d, or a timestamp${fallback}`,
-      parsePast,
-    )
-    .option("--until <when>", "end time: an age such as 30m, 2h or 7d, or a timestamp", parsePast);
 
 /** Collections of an app whose entities are looked up to find their app. */
 const LOOKED_UP: ReadonlySet<string> = new Set(["channels", "subscriptions", "deliveries", "quarantine"]);
@@ -168,7 +159,6 @@ export const parseCount =
   };
 
 const MAX_TIMEOUT_SECONDS = 86_400;
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses JSON of a command-line argument. @throws CommandError */
 export function parseJson(text: string): unknown {
@@ -190,29 +180,9 @@ export async function readEntity(io: Io, file: string): Promise<object> {
   throw usageError(`${file} must contain a JSON object.`);
 }
 
-/** Parses a duration such as `30m` or `24h`. Returns seconds. */
-export function parseDuration(text: string): number {
-  const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
-  if (count === undefined || unit === undefined)
-    throw new InvalidArgumentError("must be a duration such as 30m, 24h or 7d");
-  return (Number(count) * (UNITS[unit] ?? 0)) / 1_000;
-}
-
 /** Parses a timeout between a second and a day, such as `60s`. Returns seconds. */
 export function parseTimeout(text: string): number {
   const seconds = parseDuration(text);
   if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
   throw new InvalidArgumentError("must be between 1s and 24h");
 }
-
-/** Parses a time in the past, such as `2h` (two hours ago) or an RFC 3339 time. Returns ms since 1970. */
-export function parsePast(text: string): number {
-  const { count, unit } = /^(?<count>\d{1,9})(?<unit>[smhd])$/.exec(text)?.groups ?? {};
-  if (count !== undefined && unit !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
-  const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isFinite(atMs)) return atMs;
-  throw new InvalidArgumentError("must be a time such as 30m, 2h, 7d or 2026-01-31T08:00:00Z");
-}
-
-export const formatTime = (atMs: number | undefined): string | undefined =>
-  atMs === undefined ? undefined : new Date(atMs).toISOString();

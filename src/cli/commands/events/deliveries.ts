@@ -1,14 +1,9 @@
 import { type Command, Option } from "commander";
 import { DELIVERY_STATUSES } from "../../../event/delivery-record.ts";
 import type { Delivery, WholeDelivery } from "../../../resources/events/deliveries/schema.ts";
-import {
-  appOptions,
-  declareSubcommands,
-  examples,
-  formatTime,
-  parseCount,
-  timeOptions,
-} from "../../client/command.ts";
+import { showAppUids } from "../../client/app.ts";
+import { appOptions, declareSubcommands, examples, parseCount } from "../../client/command.ts";
+import { formatTime, timeOptions } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -52,7 +47,7 @@ export function define(command: Command, context: CommandContext): void {
         to: formatTime(until),
       };
       const { items, total } = await api.listNewest<Delivery>("/deliveries", query, limit);
-      output.list(items, COLUMNS, "No deliveries found.");
+      output.list(items, await showAppUids({ api, output }, COLUMNS), "No deliveries found.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },
   )
@@ -60,7 +55,7 @@ export function define(command: Command, context: CommandContext): void {
     .addOption(new Option("--status <status>", "only deliveries with this status").choices(DELIVERY_STATUSES))
     .option("--request <id>", "only the delivery with this X-Request-Id")
     .option("--limit <count>", "maximum number of deliveries", parseCount(1, 10_000), 50);
-  timeOptions(list, "");
+  timeOptions(list);
   part<[string]>(
     "get <delivery>",
     "Show a delivery with its body, and how it would be processed now",

@@ -1,16 +1,11 @@
 import type { Command } from "commander";
 import { parseExactly } from "../../../event/exact-json.ts";
 import { formatPath } from "../../client/api.ts";
-import {
-  appOptions,
-  declareSubcommands,
-  examples,
-  formatTime,
-  parseCount,
-  timeOptions,
-} from "../../client/command.ts";
+import { showAppUids } from "../../client/app.ts";
+import { appOptions, declareSubcommands, examples, parseCount } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { appOf, channelOf } from "../../client/event-stream.ts";
+import { formatTime, timeOptions } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { createProgress, renderBar } from "../../output/progress.ts";
 import type { Column } from "../../output/table.ts";
@@ -51,7 +46,7 @@ export function define(command: Command, context: CommandContext): void {
         progress.show(`Scanned ${renderBar(Math.min(scanned, total), total)} events`),
       );
       progress[Symbol.dispose]();
-      output.list(items, COLUMNS, "No events found.");
+      output.list(items, await showAppUids({ api, output }, COLUMNS), "No events found.");
     },
   )
     .option("--type <type>", "only events of this type")
@@ -60,7 +55,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--path <path>", "only events with a value at this JSONPath of their data")
     .option("--value <value>", "only events with this value at --path")
     .option("--limit <count>", "maximum number of events", parseCount(1, 10_000), 50);
-  timeOptions(list, "");
+  timeOptions(list);
   part<[string, string]>(
     "get <topic> <entry>",
     "Show an event by its topic and entry id",

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { getChannel } from "../../client/app.ts";
-import { appOptions, createAction, examples, parseCount, parsePast } from "../../client/command.ts";
+import { appOptions, createAction, examples, parseCount } from "../../client/command.ts";
 import { positionOf } from "../../client/event-stream.ts";
+import { explainTimes, parsePast } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, usageError } from "../../exit.ts";
 import { parseTarget } from "../../listen/target.ts";
@@ -16,7 +17,7 @@ interface ListenOptions {
 }
 
 export function define(command: Command, context: CommandContext): void {
-  appOptions(command)
+  explainTimes(appOptions(command))
     .description(
       "Forward events to your server in the form that handlers receive. Continues where the previous run stopped.",
     )
@@ -29,7 +30,7 @@ export function define(command: Command, context: CommandContext): void {
     .option("--type <type...>", "only events of these types")
     .option(
       "--since <when>",
-      "start time: an age such as 30m, 2h or 7d, or a timestamp (default: where the previous run stopped, or now)",
+      "start time, such as 2h, 12:05 or a timestamp (default: where the previous run stopped, or now)",
       parsePast,
     )
     .option("--secret <secret>", "signing secret, whsec_… (default: a stored secret)")

@@ -2,16 +2,16 @@ import { type Command, Option } from "commander";
 import { QUARANTINE_REASONS } from "../../../event/outcome.ts";
 import type { RecordEntity } from "../../../resources/events/quarantine/schema.ts";
 import { formatPath } from "../../client/api.ts";
+import { showAppUids } from "../../client/app.ts";
 import {
   appOptions,
   declareSubcommands,
   examples,
   fileOption,
-  formatTime,
   parseCount,
-  parsePast,
   readEntity,
 } from "../../client/command.ts";
+import { firstSeenOptions, formatTime } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -34,15 +34,11 @@ export interface QuarantineFilters {
 }
 
 export const filterOptions = (command: Command): Command =>
-  command
-    .option("--channel <channel>", "only items of this channel (uid or id)")
-    .addOption(new Option("--reason <reason>", "only items with this reason").choices(QUARANTINE_REASONS))
-    .option(
-      "--since <when>",
-      "only items first seen after this time: an age such as 30m, 2h or 7d, or a timestamp",
-      parsePast,
-    )
-    .option("--until <when>", "only items first seen before this time: an age or a timestamp", parsePast);
+  firstSeenOptions(
+    command
+      .option("--channel <channel>", "only items of this channel (uid or id)")
+      .addOption(new Option("--reason <reason>", "only items with this reason").choices(QUARANTINE_REASONS)),
+  );
 
 export const filterQuery = ({ channel, reason, since, until }: QuarantineFilters) => ({
   channelId: channel,
@@ -61,7 +57,7 @@ export function define(command: Command, context: CommandContext): void {
       const { channelId: channel, ...filters } = filterQuery(options);
       const query = { appId: (await selectedApp())?.id, channel, ...filters };
       const { items, total } = await api.listNewest<RecordEntity>("/quarantine", query, options.limit);
-      output.list(items, COLUMNS, "Quarantine is empty.");
+      output.list(items, await showAppUids({ api, output }, COLUMNS), "Quarantine is empty.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },
   ).option("--limit <count>", "maximum number of items", parseCount(1, 10_000), 50);

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Replay } from "../../../resources/events/subscriptions/schema.ts";
-import { appOptions, createAction, examples, formatTime, timeOptions } from "../../client/command.ts";
+import { appOptions, createAction, examples } from "../../client/command.ts";
+import { formatTime, timeOptions } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { createProgress, renderBar } from "../../output/progress.ts";
 
@@ -12,7 +13,7 @@ interface ReplayOptions {
 }
 
 export function define(command: Command, context: CommandContext): void {
-  timeOptions(appOptions(command), "")
+  timeOptions(appOptions(command))
     .argument("<subscription>", "id of a subscription with a handler")
     .option("--type <type...>", "only events of these types")
     .option("--dry-run", "count the events without sending them")

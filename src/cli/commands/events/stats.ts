@@ -1,15 +1,8 @@
 import type { Command } from "commander";
 import type { ChannelTotals } from "../../../resources/events/series.ts";
 import { listAppNames } from "../../client/app.ts";
-import {
-  appOptions,
-  type Client,
-  createAction,
-  examples,
-  formatTime,
-  parsePast,
-  timeOptions,
-} from "../../client/command.ts";
+import { appOptions, type Client, createAction, examples } from "../../client/command.ts";
+import { formatTime, parsePast, timeOptions } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { compress, renderSparkline } from "../../output/sparkline.ts";
 import type { Column } from "../../output/table.ts";
@@ -46,7 +39,7 @@ export function define(command: Command, context: CommandContext): void {
   appOptions(command)
     .argument("[channel]", "only channels with this uid")
     .action(createAction<[string | undefined], StatsOptions>(context, showStats));
-  timeOptions(command, " (default: 1h)");
+  timeOptions(command, { fallback: " (default: 1h)" });
   examples(command, [
     ["inlet stats", "counts of the last hour, for each channel of all apps"],
     ["inlet stats orders --app shop --since 7d", "one channel of one app"],

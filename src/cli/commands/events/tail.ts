@@ -1,15 +1,9 @@
 import type { Command } from "commander";
 import { formatCount } from "../../../lib/quantities.ts";
-import {
-  appOptions,
-  createAction,
-  examples,
-  parseCount,
-  parsePast,
-  parseTimeout,
-} from "../../client/command.ts";
+import { appOptions, createAction, examples, parseCount, parseTimeout } from "../../client/command.ts";
 import type { ApiEvent } from "../../client/entities.ts";
 import { channelOf, followEvents, positionOf } from "../../client/event-stream.ts";
+import { explainTimes, parsePast } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT } from "../../exit.ts";
 import { formatEventLine } from "../../output/event-line.ts";
@@ -22,14 +16,10 @@ interface TailOptions {
 }
 
 export function define(command: Command, context: CommandContext): void {
-  appOptions(command)
+  explainTimes(appOptions(command))
     .argument("[channel...]", "only events of these channels (uids)")
     .option("--type <type>", "only events of this type")
-    .option(
-      "--since <when>",
-      "start time: an age such as 30m, 2h or 7d, or a timestamp (default: now)",
-      parsePast,
-    )
+    .option("--since <when>", "start time, such as 2h, 12:05 or a timestamp (default: now)", parsePast)
     .option("--count <count>", "end after this number of events", parseCount(1, 1_000_000))
     .option(
       "--timeout <duration>",

@@ -2,14 +2,8 @@ import type { Command } from "commander";
 import { sleep } from "../../../lib/sleep.ts";
 import type { ChannelTotals } from "../../../resources/events/series.ts";
 import { listAppNames } from "../../client/app.ts";
-import {
-  appOptions,
-  type Client,
-  createAction,
-  examples,
-  formatTime,
-  parseCount,
-} from "../../client/command.ts";
+import { appOptions, type Client, createAction, examples, parseCount } from "../../client/command.ts";
+import { formatTime } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";

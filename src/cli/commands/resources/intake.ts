@@ -14,11 +14,10 @@ import {
   type DeleteOptions,
   declareSubcommands,
   examples,
-  formatTime,
   parseCount,
-  parsePast,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
+import { firstSeenOptions, formatTime } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { EXIT, type ExitCode, usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
@@ -124,22 +123,18 @@ export function define(command: Command, context: CommandContext): void {
       return undefined;
     },
   );
-  part<[string, readonly string[]], RedriveOptions>(
-    "redrive <blueprint> [items...]",
-    "Route held items again, by the current settings of the intake",
-    redrive,
+  firstSeenOptions(
+    part<[string, readonly string[]], RedriveOptions>(
+      "redrive <blueprint> [items...]",
+      "Route held items again, by the current settings of the intake",
+      redrive,
+    ),
   )
     .addOption(
       new Option("--reason <reason>", "all items with this reason, in order of arrival").choices(
         QUARANTINE_REASONS,
       ),
     )
-    .option(
-      "--since <when>",
-      "only items first seen after this time: an age such as 2h, or a time",
-      parsePast,
-    )
-    .option("--until <when>", "only items first seen before this time: an age or a time", parsePast)
     .option("--limit <count>", "maximum number of items with the reason", parseCount(1, 200), 200);
   part<[string], DeleteOptions>(
     "delete <blueprint>",

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { formatPath } from "../../client/api.ts";
 import { apiOptions, createAction, declareSubcommands, examples } from "../../client/command.ts";
 import type { ApiKey } from "../../client/entities.ts";
+import { explainTimes, parseFuture } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
-import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
 import { CONFIG_OPTION, type MachineOptions, runOnStores } from "../machine.ts";
 
@@ -25,7 +25,7 @@ export function define(command: Command, context: CommandContext): void {
   const create = apiOptions(command.command("create <name>"))
     .description("Create an API key, which is shown only once")
     .option("--permission <name...>", "permissions, such as apps.read; * grants all")
-    .option("--expires <time>", "expiry time (RFC 3339)")
+    .option("--expires <when>", "expiry time, such as 90d or a timestamp", parseFuture)
     .option("--local", LOCAL)
     .option(...CONFIG_OPTION);
   const createByApi = createAction<[string], CreateOptions>(
@@ -33,6 +33,7 @@ export function define(command: Command, context: CommandContext): void {
     ({ api }, [name], { permission: permissions, expires: expiresAt }) =>
       api.post<ApiKey>("/iam/api-keys", { name, permissions, expiresAt }),
   );
+  explainTimes(create, "future");
   create.action((name: string, options: CreateOptions, self: Command) =>
     options.local ? createOnMachine(context, name, options) : createByApi(name, options, self),
   );
@@ -72,8 +73,6 @@ async function createOnMachine(
   { config, permission = ["*"], expires }: CreateOptions,
 ): Promise<void> {
   const expiresAt = expires === undefined ? null : new Date(expires);
-  if (expiresAt !== null && !Number.isFinite(expiresAt.getTime()))
-    throw usageError(`${expires} is not a valid RFC 3339 time.`);
   await runOnStores(context, config, "No API key was created", async (settings, given) => {
     const { createKey } = await import("../../create-key.ts");
     return createKey(settings, { name, permissions: permission, expiresAt }, given);

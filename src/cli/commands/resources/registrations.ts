@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { RegistrationEntity } from "../../../resources/apps/registrations.ts";
 import { formatPath } from "../../client/api.ts";
+import { showAppUids } from "../../client/app.ts";
 import { apiOptions, declareSubcommands, examples } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
@@ -21,7 +22,11 @@ export function define(command: Command, context: CommandContext): void {
 
   part("list", "List the registrations of all channels", async ({ api, output }) => {
     const { items } = await api.list<RegistrationEntity>("/registrations");
-    output.list(items, COLUMNS, "No channel is registered at a provider.");
+    output.list(
+      items,
+      await showAppUids({ api, output }, COLUMNS),
+      "No channel is registered at a provider.",
+    );
   });
   part<[string]>(
     "forget <registration>",

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { ListedSource, PollEntity } from "../../../resources/apps/sources/schema.ts";
+import { showAppUids } from "../../client/app.ts";
 import { collect, describeIncomplete } from "../../client/collect.ts";
 import { appOptions, declareSubcommands, examples, parseJson } from "../../client/command.ts";
 import type { CommandContext } from "../../command-context.ts";
@@ -56,7 +57,8 @@ export function define(command: Command, context: CommandContext): void {
     const { items: found, failure } = await collect(api.newestItems<ListedSource>("/sources", { appId }));
     // Earlier versions printed the channel as `uid`.
     const items = found.map((source) => ({ uid: source.channelUid, ...source }));
-    if (items.length > 0 || failure === undefined) output.list(items, COLUMNS, "There are no sources.");
+    if (items.length > 0 || failure === undefined)
+      output.list(items, await showAppUids({ api, output }, COLUMNS), "There are no sources.");
     if (failure === undefined) return EXIT.done;
     output.note(describeIncomplete(items.length, "sources", failure), "yellow");
     return failure.exitCode;

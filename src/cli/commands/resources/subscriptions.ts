@@ -10,6 +10,7 @@ import {
   parseJson,
 } from "../../client/command.ts";
 import { readData } from "../../client/delivery.ts";
+import { explainTimes, parseStart } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { usageError } from "../../exit.ts";
 import type { Column } from "../../output/table.ts";
@@ -38,7 +39,7 @@ export function define(command: Command, context: CommandContext): void {
   part<[string]>("get <subscription>", "Show a subscription", async ({ api, appPath }, [id]) =>
     api.get(await appPath("subscriptions", id)),
   );
-  part<[string], CreateOptions>(
+  const create = part<[string], CreateOptions>(
     "create <events>",
     "Subscribe to <channel>:<type>, <channel>:* or *",
     async ({ api, appPath, io }, [eventUid], options) => {
@@ -73,7 +74,8 @@ export function define(command: Command, context: CommandContext): void {
     )
     .option("--when <schema>", "JSON Schema of the events that the handler gets: text, @file, or @-")
     .option("--connection <connectionId>", "connection for the channels that fetch these events")
-    .option("--start-at <when>", "now, earliest, or a timestamp (default: now)");
+    .option("--start-at <when>", "now, earliest, or a time such as 2h or 12:05 (default: now)", parseStart);
+  explainTimes(create);
   for (const [verb, summary] of [
     ["pause", "Pause a subscription; its position is retained"],
     ["resume", "Resume a subscription"],
@@ -82,12 +84,13 @@ export function define(command: Command, context: CommandContext): void {
       api.post(await appPath("subscriptions", id, verb)),
     );
   }
-  part<[string], { readonly to: string }>(
+  const rewind = part<[string], { readonly to: string }>(
     "rewind <subscription>",
     "Rewind a subscription to a time or to its earliest event",
     async ({ api, appPath }, [id], { to: startAt }) =>
       api.post(await appPath("subscriptions", id, "rewind"), { startAt }),
-  ).requiredOption("--to <when>", "now, earliest, or a timestamp such as 2026-01-31T08:00:00Z");
+  ).requiredOption("--to <when>", "now, earliest, or a time such as 2h, 12:05 or a timestamp", parseStart);
+  explainTimes(rewind);
   part<[string], DeleteOptions>(
     "delete <subscription>",
     "Delete a subscription with its consumer groups",

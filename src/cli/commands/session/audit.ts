@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { apiOptions, createAction, examples, formatTime, timeOptions } from "../../client/command.ts";
+import { apiOptions, createAction, examples } from "../../client/command.ts";
+import { formatTime, timeOptions } from "../../client/times.ts";
 import type { CommandContext } from "../../command-context.ts";
 import type { Column } from "../../output/table.ts";
 
@@ -23,7 +24,7 @@ interface AuditOptions {
 }
 
 export function define(command: Command, context: CommandContext): void {
-  timeOptions(apiOptions(command), " (default: 24h)")
+  timeOptions(apiOptions(command), { fallback: " (default: 24h)" })
     .option("--entity <kind>", "only entries about this kind of entity, such as apiKey")
     .option("--id <id>", "only entries about the entity with this id")
     .action(
