@@ -3,7 +3,7 @@ import type { HandlerAttempt } from "./handler.ts";
 /** Causes and suggested fixes by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   blocked:
-    "The handler's address is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
+    "The host of `handler.url` leads to an address that is not public. Add its network to INLET_ALLOW_NETWORKS and restart Inlet, or use a public address.",
   unresolved: "The handler's host name cannot be resolved. Correct the url, or add a DNS record.",
   refused:
     "The handler's address refuses connections. Start the handler, or correct the host and port of the url.",

@@ -3,6 +3,7 @@ import { callAuthorized, endForCallError } from "../channels/pull/source-end.ts"
 import { parseJson } from "../event/parse-json.ts";
 import { createRedact } from "../lib/secrets/redact.ts";
 import type { AuthorizedRequest, CredentialsOf } from "../net/credentials.ts";
+import { nameBlocked } from "../net/name-blocked.ts";
 import {
   type Outbound,
   OutboundError,
@@ -62,7 +63,9 @@ export function createSendStep({ outbound, credentialsOf, clock }: ProviderDeps)
     try {
       const response = await callAuthorized({ credentials, request, signal }, (authorized) => {
         sent = authorized;
-        return outbound.request(authorized.request, { ...LIMITS, signal });
+        return nameBlocked("the provider's API, see `baseUrl`", request.url, () =>
+          outbound.request(authorized.request, { ...LIMITS, signal }),
+        );
       });
       const text = response.body.toString();
       const known = findKnownFailure(registration, response, text);

@@ -391,6 +391,14 @@ describe("events/subscribe", () => {
     expect(error).toMatchObject({ code, ...(data && { data }) });
   });
 
+  it("names the blocked callback URL, its field and the setting that allows it", async () => {
+    const { params } = await given();
+    const delivery = { ...params.delivery, url: "https://10.0.0.1/hook" };
+    const { message } = await findError(subscribe({ ...params, delivery }));
+    for (const named of ["delivery.url", "https://10.0.0.1", "INLET_ALLOW_NETWORKS"])
+      expect(message).toContain(named);
+  });
+
   it.each([
     ["http_4xx", 404],
     ["http_5xx", 500],

@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { appendToQuery } from "../../lib/url-query.ts";
 import type { Body } from "../../net/body.ts";
+import { nameBlocked } from "../../net/name-blocked.ts";
 import type { Outbound, OutboundRequest, OutboundStream } from "../../net/outbound.ts";
 import { notBeforeOf } from "../../net/retry-after.ts";
 import { redactSent } from "../pull/redact-sent.ts";
@@ -59,7 +60,7 @@ export async function openStream(
   const request = buildRequest(config, resumeId);
   try {
     const response = await callAuthorized({ credentials, request, signal }, async (sent) => {
-      const answer = await outbound.open(sent.request, options);
+      const answer = await nameBlocked("`url`", request.url, () => outbound.open(sent.request, options));
       return { ...answer, text: isStream(answer) ? "" : await readExcerpt(answer, redactSent(sent)) };
     });
     const { body, headers, status } = response;

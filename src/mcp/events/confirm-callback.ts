@@ -7,6 +7,7 @@ import { parseJson } from "../../event/parse-json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createId } from "../../lib/ids.ts";
 import { createAddressCheck } from "../../net/addresses.ts";
+import { ALLOW_PRIVATE } from "../../net/name-blocked.ts";
 import { type Outbound, OutboundError, type OutboundFailure } from "../../net/outbound.ts";
 import type { EventsCaller } from "./events.ts";
 import { EventsError } from "./revision.ts";
@@ -33,7 +34,7 @@ export async function checkCallbackUrl({ outbound }: CallbackDeps, text: string)
   if (url.username !== "" || url.password !== "") throw invalidUrl("must not contain credentials");
   if (url.hash !== "") throw invalidUrl("must not contain a fragment");
   if ((await outbound.findBlockedAddress(text)) !== undefined)
-    throw invalidUrl("must not lead to a private address that the operator has not allowed");
+    throw invalidUrl(`must not lead to a private address, as ${url.origin} does. ${ALLOW_PRIVATE}`);
 }
 
 const invalidUrl = (problem: string): EventsError =>

@@ -1,4 +1,5 @@
 import * as oauth from "oauth4webapi";
+import { nameBlocked } from "../name-blocked.ts";
 import { type Outbound, OutboundError } from "../outbound.ts";
 import type { OAuth2Config } from "./oauth2.ts";
 
@@ -28,7 +29,9 @@ export const createIssuerFetch =
   (outbound: Pick<Outbound, "request">): IssuerFetch =>
   async (url, { method, headers, body, signal = NEVER }) => {
     const sent = { method, url, headers, ...(body && { body: body.toString() }) };
-    const answer = await outbound.request(sent, { ...LIMITS, signal });
+    const answer = await nameBlocked("`issuer` or an endpoint of the connection", url, () =>
+      outbound.request(sent, { ...LIMITS, signal }),
+    );
     const { status } = answer;
     if (status > 599) throw new OutboundError("protocol", `the server sent the invalid status ${status}`);
     // A web response must not have a body with these statuses (Fetch standard, "null body status").

@@ -277,7 +277,12 @@ describe("opening an SSE connection", () => {
 
   it("fails if the address is private and must not be called", async () => {
     const end = await client.run(createRun({ url: "http://10.0.0.1/stream" }));
-    expect(end).toMatchObject({ kind: "failed", code: "blocked", isRejection: true });
+    expect(end).toMatchObject({
+      kind: "failed",
+      code: "blocked",
+      isRejection: true,
+      message: expect.stringContaining("(`url`)"),
+    });
   });
 });
 

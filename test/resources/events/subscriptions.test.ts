@@ -203,7 +203,9 @@ describe("subscribing to an app's events", () => {
     const { status, body } = await subscribe(app.id, { eventUid: "*", handler: { url } });
     expect(status).toBe(400);
     expect(body.details).toEqual([{ path: "handler.url", message: expect.stringContaining(named) }]);
-    expect(body.details[0].message).toContain("INLET_ALLOW_NETWORKS");
+    const { message } = body.details[0];
+    expect(message).toContain(`${new URL(url).origin} leads to`);
+    expect(message).toContain("INLET_ALLOW_NETWORKS");
     expect(await subscriptionRows(app.id)).toBe(0);
   });
 

@@ -1,6 +1,7 @@
 import { type Backoff, backoffMs } from "../../../lib/backoff.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { AuthorizedRequest, Credentials } from "../../../net/credentials.ts";
+import { nameBlocked } from "../../../net/name-blocked.ts";
 import {
   type Outbound,
   OutboundError,
@@ -71,7 +72,9 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
     try {
       const response = await callAuthorized(call, (authorized) => {
         sent = authorized;
-        return outbound.request(authorized.request, { ...limits, signal });
+        return nameBlocked("`request.url`", request.url, () =>
+          outbound.request(authorized.request, { ...limits, signal }),
+        );
       });
       if (response.status === 401 && credentials !== undefined) {
         const nowMs = clock();

@@ -4,6 +4,7 @@ import type { Trx } from "../../../data/database.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
 import { isSigningSecret } from "../../../event/handler-request.ts";
 import { invalidParameters, notFound } from "../../../http/errors.ts";
+import { ALLOW_PRIVATE } from "../../../net/name-blocked.ts";
 import type { Deps } from "../../kit/deps.ts";
 
 const MADE_SECRET_BYTES = 32;
@@ -103,7 +104,8 @@ export const settingsOf = ({ secret: _, ...settings }: HandlerInput): HandlerSet
 export async function requireReachable({ outbound }: Deps, { url }: HandlerInput): Promise<void> {
   const address = await outbound.findBlockedAddress(url);
   if (address === undefined) return;
-  const message = `must not lead to the private address ${address}; to allow it, add its network to INLET_ALLOW_NETWORKS`;
+  const { origin } = new URL(url);
+  const message = `must have a public address, but ${origin} leads to the private address ${address}. ${ALLOW_PRIVATE}`;
   throw invalidParameters([{ path: "handler.url", message }]);
 }
 
