@@ -97,7 +97,7 @@ type Operations<Method extends string> = {
     : never;
 };
 /** Parameters of an operation, and options of its request. */
-type Parameters<Operation> = Operation extends { parameters: infer P }
+export type Parameters<Operation> = Operation extends { parameters: infer P }
   ? Pick<P, keyof P & ("path" | "query")> & Omit<SendOptions, "body">
   : never;
 /** Body of the request of an operation. */
@@ -107,13 +107,13 @@ type Body<Operation> = Operation extends { requestBody?: infer B }
     : never
   : never;
 /** Body of a successful response. */
-type Answer<Operation> = Operation extends {
+export type Answer<Operation> = Operation extends {
   responses: { 200: { content: { "application/json": infer A } } };
 }
   ? A
   : never;
-type Row<Operation> = Answer<Operation> extends readonly (infer R)[] ? R : never;
-type Gets = Operations<"get">;
+export type Row<Operation> = Answer<Operation> extends readonly (infer R)[] ? R : never;
+export type Gets = Operations<"get">;
 type Posts = Operations<"post">;
 
 /** Typed client of the management API: `api.get("/apps/{appId}", { path: { appId } })`. Its methods throw `ApiError`. */

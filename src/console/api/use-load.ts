@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "./api-error.ts";
+import { type Answer, api, type Gets, type ListPage, type Parameters, type Row } from "./client.ts";
 
 export interface Loaded<T> {
   /** Result of the last successful load. It remains set during a reload. */
@@ -11,6 +12,10 @@ export interface Loaded<T> {
 
 type State<T> = Omit<Loaded<T>, "reload">;
 
+interface Options {
+  readonly everyMs?: number | undefined;
+}
+
 /**
  * Hook that loads data when the view appears and when an entry of `needs` changes. A change aborts the pending request.
  * With `everyMs`, it also reloads that long after each response, while the page is visible.
@@ -18,9 +23,8 @@ type State<T> = Omit<Loaded<T>, "reload">;
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   needs: readonly unknown[],
-  options: { readonly everyMs?: number } = {},
+  { everyMs }: Options = {},
 ): Loaded<T> {
-  const { everyMs } = options;
   const [state, setState] = useState<State<T>>({ data: undefined, error: undefined });
   const [reloads, setReloads] = useState(0);
   const latest = useRef(load);
@@ -59,6 +63,22 @@ export function useLoad<T>(
   const reload = useCallback(() => setReloads((before) => before + 1), []);
   return { ...state, reload };
 }
+
+/** Hook that loads a resource of the API with `useLoad`. */
+export const useGet = <P extends keyof Gets>(
+  path: P,
+  request: Parameters<Gets[P]>,
+  options?: Options,
+): Loaded<Answer<Gets[P]>> =>
+  useLoad((signal) => api.get(path, { ...request, signal }), [path, JSON.stringify(request)], options);
+
+/** Hook that loads a page of a list of the API with `useLoad`. */
+export const useList = <P extends keyof Gets>(
+  path: P,
+  request: Parameters<Gets[P]>,
+  options?: Options,
+): Loaded<ListPage<Row<Gets[P]>>> =>
+  useLoad((signal) => api.list(path, { ...request, signal }), [path, JSON.stringify(request)], options);
 
 const haveSameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((one, index) => Object.is(one, b[index]));

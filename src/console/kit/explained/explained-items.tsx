@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { Badge } from "../layout/page.tsx";
-import { UntrustedText } from "../text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../text/untrusted-text.tsx";
 import { describeReason } from "./reasons.ts";
 import "./explained.css";
 
@@ -24,11 +24,7 @@ export function ExplainedItems({ items }: Props) {
           {failures.map(({ reason, path, detail }) => (
             <p key={`${reason}${path}${detail}`} class="explained-event">
               <Badge tone="warn">{reason}</Badge>
-              {path !== null && (
-                <code>
-                  <UntrustedText max={300}>{path}</UntrustedText>
-                </code>
-              )}
+              {path !== null && <UntrustedCode max={300}>{path}</UntrustedCode>}
               <UntrustedText max={600}>{detail}</UntrustedText>
             </p>
           ))}
@@ -48,13 +44,11 @@ export function ExplainedItems({ items }: Props) {
               <strong>
                 <UntrustedText max={255}>{type}</UntrustedText>
               </strong>
-              <code>
-                <UntrustedText max={128}>{id}</UntrustedText>
-              </code>
+              <UntrustedCode max={128}>{id}</UntrustedCode>
               {data !== null && (
-                <code class="explained-data soft">
-                  <UntrustedText max={200}>{data}</UntrustedText>
-                </code>
+                <UntrustedCode class="explained-data soft" max={200}>
+                  {data}
+                </UntrustedCode>
               )}
             </div>
           ))}
@@ -89,9 +83,7 @@ export function Failure({ reason, path, detail }: FailureProps) {
         <p class="note-detail">
           {path !== null && (
             <>
-              <code>
-                <UntrustedText max={300}>{path}</UntrustedText>
-              </code>{" "}
+              <UntrustedCode max={300}>{path}</UntrustedCode>{" "}
             </>
           )}
           <UntrustedText max={600}>{detail}</UntrustedText>
@@ -127,9 +119,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
           <div>
             <dt>when</dt>
             <dd>
-              <code>
-                <UntrustedText max={200}>{ignored.path}</UntrustedText>
-              </code>
+              <UntrustedCode max={200}>{ignored.path}</UntrustedCode>
               <UntrustedText max={600}>{ignored.detail}</UntrustedText>
             </dd>
           </div>
@@ -156,17 +146,15 @@ export function FoundValues({ found }: { readonly found: Schemas["RoutedItem"]["
   const { path, values, isCut } = found;
   return (
     <>
-      <code>
-        <UntrustedText max={200}>{path}</UntrustedText>
-      </code>
+      <UntrustedCode max={200}>{path}</UntrustedCode>
       <span class="faint">→</span>
       {values.length === 0 ? (
         <span class="faint">no value</span>
       ) : (
         values.map((value, index) => (
-          <code key={index} class="yielded">
-            <UntrustedText max={200}>{value}</UntrustedText>
-          </code>
+          <UntrustedCode key={index} class="yielded" max={200}>
+            {value}
+          </UntrustedCode>
         ))
       )}
       {isCut && <span class="faint">and more</span>}

@@ -119,13 +119,18 @@ function Outcome({ counts, of, words, isDone }: OutcomeProps) {
   );
 }
 
+/** A result whose count may be unknown. A text then replaces it. */
+type TallyResult = readonly [name: string, count: number | string, tone: Result[2]];
+
 /** Row of large numbers with their names. */
-export const Tally = ({ results }: { readonly results: readonly Result[] }) => (
+export const Tally = ({ results }: { readonly results: readonly TallyResult[] }) => (
   <dl class="tally">
     {results.map(([name, n, tone]) => (
       <div key={name}>
         <dt>{name}</dt>
-        <dd class={n > 0 ? tone : ""}>{formatCount(n)}</dd>
+        <dd class={n === 0 || typeof n === "string" ? "" : tone}>
+          {typeof n === "string" ? n : formatCount(n)}
+        </dd>
       </div>
     ))}
   </dl>

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { hasPermission } from "../../session/session.ts";
-import { Confirm } from "../feedback/confirm.tsx";
+import { ConfirmButton } from "../feedback/buttons.tsx";
 import { ErrorNote, WhenLoaded } from "../feedback/states.tsx";
 import { toast } from "../feedback/toast.tsx";
 import { Button } from "../layout/button.tsx";
@@ -67,7 +66,6 @@ export function FailurePanel<Item, Answer>({ spec, path, load, ...events }: Prop
 type ActionsProps<Item, Answer> = Omit<Props<Item, Answer>, "load"> & { readonly item: Item };
 
 function Actions<Item, Answer>({ spec, path, item, onClose, onChanged }: ActionsProps<Item, Answer>) {
-  const [isDeleting, setDeleting] = useState(false);
   const canWrite = hasPermission(spec.permission);
   const redrives = canWrite ? spec.redrives(item) : [];
   const primary = redrives.at(-1);
@@ -92,9 +90,21 @@ function Actions<Item, Answer>({ spec, path, item, onClose, onChanged }: Actions
         ))}
         {spec.links?.(item)}
         {canWrite && (
-          <Button look="delete" onClick={() => setDeleting(true)}>
-            Delete
-          </Button>
+          <ConfirmButton
+            label="Delete"
+            look="delete"
+            title={`Delete the ${spec.one}`}
+            verb="Delete"
+            danger
+            call={{ method: "DELETE", path }}
+            done="Deleted"
+            onDone={() => {
+              onClose();
+              onChanged();
+            }}
+          >
+            <p>{spec.removal}</p>
+          </ConfirmButton>
         )}
       </div>
       {action.error && <ErrorNote error={action.error} />}
@@ -103,22 +113,6 @@ function Actions<Item, Answer>({ spec, path, item, onClose, onChanged }: Actions
           label={`API call: ${primary.verb.toLowerCase()}`}
           call={{ method: "POST", path: `${path}/redrive`, body: primary.body }}
         />
-      )}
-      {isDeleting && (
-        <Confirm
-          title={`Delete the ${spec.one}`}
-          verb="Delete"
-          danger
-          call={{ method: "DELETE", path }}
-          onDone={() => {
-            toast("Deleted");
-            onClose();
-            onChanged();
-          }}
-          onClose={() => setDeleting(false)}
-        >
-          <p>{spec.removal}</p>
-        </Confirm>
       )}
     </div>
   );

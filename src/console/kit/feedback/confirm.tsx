@@ -3,10 +3,12 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/client.ts";
 import type { ShownCall } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
+import { TextField } from "../form/field.tsx";
 import { Form, FormFoot } from "../form/form.tsx";
 import { Dialog } from "./dialog.tsx";
+import { toast } from "./toast.tsx";
 
-interface Props<T> {
+export interface ConfirmProps<T> {
   readonly title: string;
   /** Describes the effect of the action. */
   readonly children: ComponentChildren;
@@ -21,18 +23,21 @@ interface Props<T> {
   readonly act?: () => Promise<T>;
   /** Whether the user can confirm the action now. */
   readonly isReady?: boolean;
+  /** Message after success. */
+  readonly done?: string;
   /** Called after success. */
   readonly onDone?: (answer: T) => void;
   readonly onClose: () => void;
 }
 
 /** Dialog that asks the user to confirm an action. It closes after success, and shows the error after a failure. */
-export function Confirm<T>(props: Props<T>) {
-  const { title, children, verb, danger = false, typed, call, isReady = true, onDone, onClose } = props;
+export function Confirm<T>(props: ConfirmProps<T>) {
+  const { title, children, verb, danger = false, typed, call, isReady = true, done, onDone, onClose } = props;
   const { act = () => send<T>(call.method, call.path, call) } = props;
   const [text, setText] = useState("");
   const action = useAction(async () => {
     const answer = await act();
+    if (done !== undefined) toast(done);
     onDone?.(answer);
     onClose();
   });
@@ -42,17 +47,15 @@ export function Confirm<T>(props: Props<T>) {
       <Form onSubmit={() => canConfirm && action.run()}>
         <div>{children}</div>
         {typed !== undefined && (
-          <label class="field">
-            <span>
-              Type <code>{typed}</code> to continue
-            </span>
-            <input
-              type="text"
-              value={text}
-              autoComplete="off"
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </label>
+          <TextField
+            label={
+              <>
+                Type <code>{typed}</code> to continue
+              </>
+            }
+            value={text}
+            onChange={setText}
+          />
         )}
         <FormFoot
           action={action}

@@ -4,7 +4,7 @@ import type { Loaded } from "../../api/use-load.ts";
 import { Button } from "../layout/button.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { Time } from "../text/time.tsx";
-import { UntrustedText } from "../text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../text/untrusted-text.tsx";
 
 interface EmptyProps {
   readonly title: string;
@@ -40,9 +40,7 @@ export function ErrorNote({ error, onRetry }: ErrorNoteProps) {
             <li key={path + detail}>
               {path !== "" && (
                 <>
-                  <code>
-                    <UntrustedText>{path}</UntrustedText>
-                  </code>{" "}
+                  <UntrustedCode>{path}</UntrustedCode>{" "}
                 </>
               )}
               <UntrustedText>{detail}</UntrustedText>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, type Schemas } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { Dialog } from "../feedback/dialog.tsx";
 import { Empty } from "../feedback/states.tsx";
 import type { SearchDialogProps } from "../list/filter-field.ts";
@@ -7,7 +7,6 @@ import { PagedTable } from "../list/loaded-table.tsx";
 import type { Column } from "../list/table.tsx";
 import { usePages } from "../list/use-pages.ts";
 import { useRested } from "../list/use-rested.ts";
-import { UntrustedText } from "../text/untrusted-text.tsx";
 import { addApp } from "./apps.tsx";
 import { HealthBadge } from "./health.tsx";
 
@@ -24,16 +23,8 @@ const VISIBLE_ROWS = 10;
 const MAX_SEARCH_LENGTH = 255;
 
 const COLUMNS: readonly Column<PickedApp>[] = [
-  {
-    title: "Name",
-    width: "minmax(0, 1fr)",
-    cell: ({ uid }) => <UntrustedText max={80}>{uid}</UntrustedText>,
-  },
-  {
-    title: "Title",
-    width: "minmax(0, 1fr)",
-    cell: ({ title }) => <UntrustedText max={80}>{title}</UntrustedText>,
-  },
+  { title: "Name", cell: ({ uid }) => uid },
+  { title: "Title", cell: ({ title }) => title },
   { title: "Health", width: "6rem", cell: (app) => <HealthBadge {...app} /> },
 ];
 
@@ -107,11 +98,7 @@ interface FoundProps extends Pick<Props, "onPick"> {
 }
 
 function FoundApps({ search, picksFirst, onPick }: FoundProps) {
-  const pages = usePages<PickedApp>(
-    (page, signal) =>
-      api.list("/apps/summaries", { query: { ...page, ...(search !== "" && { search }) }, signal }),
-    [],
-  );
+  const pages = usePages<PickedApp>("/apps/summaries", { search });
   const first = pages.rowAt(0);
   useEffect(() => {
     if (picksFirst && first !== undefined) onPick(first);

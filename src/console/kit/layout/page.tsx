@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../feedback/announce.tsx";
+import { toShown } from "../text/untrusted-text.tsx";
 import { visibleText } from "../text/visible.ts";
 import { Icon } from "./icons.tsx";
 
@@ -77,7 +78,7 @@ export function Section({ title, actions, children }: SectionProps) {
   );
 }
 
-/** Values by name. Facts whose value is `false` are not shown. */
+/** Values by name. A text is shown as untrusted text, and `false` hides the fact. */
 export type NamedFacts = Readonly<Record<string, ComponentChildren>>;
 
 export const Facts = ({ facts }: { readonly facts: NamedFacts }) => (
@@ -87,7 +88,7 @@ export const Facts = ({ facts }: { readonly facts: NamedFacts }) => (
         value !== false && (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd>{toShown(value)}</dd>
           </div>
         ),
     )}

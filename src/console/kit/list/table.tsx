@@ -1,11 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatCount } from "../text/numbers.ts";
+import { toShown } from "../text/untrusted-text.tsx";
 
 export interface Column<Row> {
   readonly title: string;
   /** Whether the title is visible to screen readers only, as for columns of checkboxes and icons. */
   readonly hidesTitle?: boolean;
+  /** Content of a cell. A text is shown as untrusted text. */
   readonly cell: (row: Row) => ComponentChildren;
   /** Width as a CSS grid track: `minmax(8rem, 2fr)`. Default: `minmax(0, 1fr)`. */
   readonly width?: string;
@@ -188,7 +190,7 @@ export function Table<Row>(props: TableProps<Row>) {
               {columns.map(({ title, cell, align, priority = 1 }) => (
                 // biome-ignore lint/a11y/useFocusableInteractive: as above
                 <div key={title} role="gridcell" class={cellClass(align, priority)}>
-                  {row === undefined ? <span class="waiting-cell" /> : cell(row)}
+                  {row === undefined ? <span class="waiting-cell" /> : toShown(cell(row))}
                 </div>
               ))}
             </div>

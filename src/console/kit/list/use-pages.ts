@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, isAbort, toApiError } from "../../api/api-error.ts";
+import { sendForList } from "../../api/client.ts";
+import { formatQuery } from "../../api/curl.ts";
 import type { ListPage } from "../../api/list-page.ts";
 import {
   type CursorPages,
@@ -24,22 +26,20 @@ export interface Pages<Row> {
   readonly reload: () => void;
 }
 
-/** Hook that loads the visible pages of an API list, for `Table`. When an entry of `needs` changes, it loads them again. */
+/** Hook that loads the visible pages of an API list, for `Table`. When the path or query changes, it loads them again. */
 export function usePages<Row>(
-  load: (
-    page: { readonly limit: number; readonly offset: number },
-    signal: AbortSignal,
-  ) => Promise<ListPage<Row>>,
-  needs: readonly unknown[],
+  path: string,
+  query: Readonly<Record<string, string | undefined>> = {},
 ): Pages<Row> {
+  const needs = [path, JSON.stringify(query)];
   const [reloads, setReloads] = useState(0);
   const [count, setCount] = useState<number>();
   const [error, setError] = useState<ApiError>();
   const [, redraw] = useState(0);
   const pages = useRef(new Map<number, readonly Row[] | "loading">());
   const aborting = useRef(new AbortController());
-  const latest = useRef(load);
-  latest.current = load;
+  const latest = useRef({ path, query });
+  latest.current = { path, query };
 
   const loadPage = useCallback(async (page: number) => {
     const { current: cached } = pages;
@@ -47,7 +47,8 @@ export function usePages<Row>(
     if (cached.has(page)) return;
     cached.set(page, "loading");
     try {
-      const { rows, total } = await latest.current({ limit: PAGE_ROWS, offset: page * PAGE_ROWS }, signal);
+      const asked = { ...latest.current.query, limit: PAGE_ROWS, offset: page * PAGE_ROWS };
+      const { rows, total } = await sendForList<Row>(latest.current.path + formatQuery(asked), { signal });
       if (signal.aborted) return;
       cached.set(page, rows);
       for (const old of cached.keys()) {

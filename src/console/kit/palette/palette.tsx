@@ -10,7 +10,7 @@ import { useAppId } from "../layout/apps.tsx";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { useRested } from "../list/use-rested.ts";
-import { UntrustedText } from "../text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../text/untrusted-text.tsx";
 import { entryOf, entryOfApp, findPages, type PaletteEntry } from "./entries.ts";
 import "./palette.css";
 
@@ -145,9 +145,9 @@ const PaletteOption = ({ id, entry, isChosen, onFollow }: OptionProps) => (
     <span class="palette-kind">{entry.kind}</span>
     <UntrustedText max={80}>{entry.title}</UntrustedText>
     {entry.details !== undefined && (
-      <code class="faint">
-        <UntrustedText max={80}>{entry.details}</UntrustedText>
-      </code>
+      <UntrustedCode class="faint" max={80}>
+        {entry.details}
+      </UntrustedCode>
     )}
   </a>
 );

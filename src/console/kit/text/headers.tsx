@@ -1,4 +1,4 @@
-import { UntrustedText } from "./untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "./untrusted-text.tsx";
 
 type Values = Readonly<Record<string, string | readonly string[]>>;
 
@@ -16,9 +16,7 @@ export function Headers({ values, label }: { readonly values: Values; readonly l
             <UntrustedText max={128}>{name}</UntrustedText>
           </dt>
           <dd>
-            <code>
-              <UntrustedText>{value}</UntrustedText>
-            </code>
+            <UntrustedCode>{value}</UntrustedCode>
           </dd>
         </div>
       ))}

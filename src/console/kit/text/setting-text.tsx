@@ -1,4 +1,4 @@
-import { UntrustedText } from "./untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "./untrusted-text.tsx";
 
 /** Pages of the documentation that explain a setting or a field. */
 const PAGES: Readonly<Record<string, string>> = {
@@ -24,11 +24,7 @@ export function SettingText({ children }: { readonly children: string }) {
       {parts.map((part, index) => {
         if (index % 2 === 0) return part !== "" && <UntrustedText key={index}>{part}</UntrustedText>;
         const page = /^INLET_|_URL$/.test(part) ? "settings" : PAGES[part];
-        const name = (
-          <code key={index}>
-            <UntrustedText>{part}</UntrustedText>
-          </code>
-        );
+        const name = <UntrustedCode key={index}>{part}</UntrustedCode>;
         return page === undefined ? (
           name
         ) : (

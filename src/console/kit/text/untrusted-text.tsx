@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { Escaped } from "./escaped.tsx";
 import { visibleText } from "./visible.ts";
 
@@ -21,3 +22,18 @@ export function UntrustedText({ children, max = 2_000 }: Props) {
     </bdi>
   );
 }
+
+/** `UntrustedText` in the font of code. */
+export const UntrustedCode = ({ class: name, ...text }: Props & { readonly class?: string }) => (
+  <code class={name}>
+    <UntrustedText {...text} />
+  </code>
+);
+
+/** Shows a text, or a missing one, as untrusted text. Returns other content unchanged. */
+export const toShown = (content: ComponentChildren): ComponentChildren =>
+  typeof content === "string" || content === null || content === undefined ? (
+    <UntrustedText>{content}</UntrustedText>
+  ) : (
+    content
+  );

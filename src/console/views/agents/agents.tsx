@@ -5,7 +5,6 @@ import { Copyable } from "../../kit/text/copy.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type AgentSubscription = Schemas["AgentSubscription"];
 
@@ -15,15 +14,10 @@ const specOf = (appId: string): ResourceSpec<AgentSubscription> => ({
   many: "agent subscriptions",
   lead: "AI agents that get events of this app by webhook. An agent makes its subscription itself and extends it regularly.",
   path: `/apps/${appId}/agent-subscriptions`,
-  param: "agentSubscriptionId",
   noun: "apps",
   columns: [
-    { title: "Events", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
-    {
-      title: "Callback",
-      width: "minmax(0, 2fr)",
-      cell: ({ callbackOrigin }) => <UntrustedText>{callbackOrigin}</UntrustedText>,
-    },
+    { title: "Events", width: "minmax(0, 2fr)", cell: ({ name }) => name },
+    { title: "Callback", width: "minmax(0, 2fr)", cell: ({ callbackOrigin }) => callbackOrigin },
     {
       title: "State",
       width: "6rem",
@@ -40,11 +34,11 @@ const specOf = (appId: string): ResourceSpec<AgentSubscription> => ({
   facts: (row) => ({
     Id: <Copyable text={row.id} what="subscription id" />,
     "Id for the agent": <Copyable text={row.agentId} what="id for the agent" />,
-    Events: <UntrustedText>{row.name}</UntrustedText>,
-    Callback: <UntrustedText>{row.callbackOrigin}</UntrustedText>,
+    Events: row.name,
+    Callback: row.callbackOrigin,
     "API key": row.keyId === null ? "none" : <Copyable text={row.keyId} what="key id" />,
     Account: row.accountId,
-    "Last error": row.lastError === null ? "none" : <UntrustedText>{row.lastError.message}</UntrustedText>,
+    "Last error": row.lastError?.message ?? "none",
     "Dead letters": formatCount(row.deadLetters),
     Expires: <Time at={row.expiresAt} as="full" />,
     Created: <Time at={row.createdAt} as="full" />,
@@ -54,7 +48,9 @@ const specOf = (appId: string): ResourceSpec<AgentSubscription> => ({
   empty: "Open an event type to agents in the catalog, and connect an agent to /mcp.",
   remove: {
     verb: "End",
-    consequence: <p>The agent gets no more events. It may subscribe again, unless you revoke its key.</p>,
+    consequence: () => (
+      <p>The agent gets no more events. It may subscribe again, unless you revoke its key.</p>
+    ),
   },
 });
 

@@ -5,7 +5,6 @@ import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-vie
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type ApiKey = Schemas["ApiKey"];
 
@@ -34,10 +33,9 @@ const SPEC: ResourceSpec<ApiKey> = {
   many: "API keys",
   lead: "A key is shown once and stored as a hash. If you delete a key, all gateways reject it within five seconds.",
   path: "/iam/api-keys",
-  param: "apiKeyId",
   noun: "iam",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => name },
     { title: "Starts with", width: "8rem", priority: 2, cell: ({ prefix }) => <code>{prefix ?? "–"}</code> },
     { title: "Permissions", width: "minmax(0, 2fr)", priority: 3, cell: (key) => <Grants of={key} /> },
     {
@@ -50,7 +48,7 @@ const SPEC: ResourceSpec<ApiKey> = {
   titleOf: ({ name }) => name,
   facts: (key) => ({
     Id: <Copyable text={key.id} what="key id" />,
-    Name: <UntrustedText>{key.name}</UntrustedText>,
+    Name: key.name,
     "Starts with": <code>{key.prefix ?? "–"}</code>,
     Permissions: <Grants of={key} whole />,
     Account: key.accountId,
@@ -66,10 +64,10 @@ const SPEC: ResourceSpec<ApiKey> = {
     first: ["permissions", "roleIds", "expiresAt"],
     showResult: (answer, onClose) => <NewKey made={answer as Schemas["NewApiKey"]} onClose={onClose} />,
   },
-  change: { choices: grants },
+  change: { operation: "/iam/api-keys/{apiKeyId}", choices: grants },
   remove: {
     verb: "Revoke",
-    consequence: <p>Requests with this key are rejected from now on. You cannot undo this.</p>,
+    consequence: () => <p>Requests with this key are rejected from now on. You cannot undo this.</p>,
   },
 };
 

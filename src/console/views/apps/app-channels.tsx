@@ -1,5 +1,4 @@
-import { api } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useList } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { CopyButton } from "../../kit/text/copy.tsx";
@@ -13,10 +12,7 @@ export function AppChannels({ appId }: { readonly appId: string }) {
 }
 
 function Channels({ appId }: { readonly appId: string }) {
-  const loaded = useLoad(
-    (signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 }, signal }),
-    [appId],
-  );
+  const loaded = useList("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 } });
   return (
     <Section title="Channels">
       <WhenLoaded loaded={loaded} lines={2}>

@@ -27,7 +27,6 @@ const SPEC: ResourceSpec<App, Summary> = {
   lead: "An app is one install of a blueprint, with its own channels, topics and subscriptions.",
   path: "/apps",
   listPath: "/apps/summaries",
-  param: "appId",
   noun: "apps",
   columns: [
     {
@@ -39,12 +38,7 @@ const SPEC: ResourceSpec<App, Summary> = {
         </>
       ),
     },
-    {
-      title: "Title",
-      width: "minmax(0, 2fr)",
-      priority: 3,
-      cell: ({ title }) => <UntrustedText>{title}</UntrustedText>,
-    },
+    { title: "Title", width: "minmax(0, 2fr)", priority: 3, cell: ({ title }) => title },
     { title: "Health", width: "6.5rem", cell: (app) => <Health app={app} /> },
     {
       title: "Last event",
@@ -85,9 +79,9 @@ const SPEC: ResourceSpec<App, Summary> = {
   titleOf: ({ uid }) => uid,
   facts: ({ id, uid, title, description, blueprintId, artifactId, spaceId, createdAt, updatedAt }) => ({
     Id: <Copyable text={id} what="app id" />,
-    Name: <UntrustedText>{uid}</UntrustedText>,
-    Title: <UntrustedText>{title}</UntrustedText>,
-    Description: <UntrustedText>{description}</UntrustedText>,
+    Name: uid,
+    Title: title,
+    Description: description,
     Blueprint:
       blueprintId === null ? "–" : <a href={`/console/blueprints?id=${blueprintId}`}>{blueprintId}</a>,
     Artifact: artifactId ?? false,
@@ -101,10 +95,10 @@ const SPEC: ResourceSpec<App, Summary> = {
   filters: [{ name: "search", label: "Search", kind: "text", placeholder: "title or name" }],
   empty:
     "An app is installed from a blueprint, which describes its channels. Create a blueprint first, then install it here.",
-  create: { verb: "Install", path: "/apps/install", choices: blueprints },
-  change: {},
+  create: { button: "Install", path: "/apps/install", choices: blueprints },
+  change: { operation: "/apps/{appId}" },
   remove: {
-    consequence: (
+    consequence: () => (
       <p>
         Its channels stop within two seconds. Its subscriptions, cursors, quarantined items and secrets are
         deleted. Its events stay until retention removes them.

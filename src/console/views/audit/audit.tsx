@@ -1,15 +1,12 @@
-import { api, type Schemas } from "../../api/client.ts";
-import { formatQuery } from "../../api/curl.ts";
-import { Empty } from "../../kit/feedback/states.tsx";
+import type { Schemas } from "../../api/client.ts";
 import { formatLabel } from "../../kit/form/labels.ts";
-import { Badge, Page } from "../../kit/layout/page.tsx";
-import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
-import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
+import { choiceFilter, type FilterField } from "../../kit/list/filters.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
-import { newestFirst, usePages } from "../../kit/list/use-pages.ts";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Rejections } from "./rejections.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
@@ -64,43 +61,30 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     title: "Id",
     width: "minmax(0, 1.5fr)",
     priority: 3,
-    cell: ({ entityId }) => (
-      <code class="faint">
-        <UntrustedText>{entityId}</UntrustedText>
-      </code>
-    ),
+    cell: ({ entityId }) => <UntrustedCode class="faint">{entityId}</UntrustedCode>,
   },
 ];
 
-export default function Audit() {
-  const { values, resolved, set } = useFilters(FIELDS.map(({ name }) => name));
-  const query = resolved as NonNullable<InletApi.paths["/audit"]["get"]["parameters"]["query"]>;
-  const pages = newestFirst(
-    usePages<AuditRecord>(
-      (page, signal) => api.list("/audit", { query: { ...query, ...page }, signal }),
-      [JSON.stringify(resolved)],
-    ),
-  );
-  return (
-    <Page
-      title="Audit"
-      lead="Changes (field names without values), access to senders' data, and issued tokens."
-    >
-      <FilterBar fields={FIELDS} values={values} onChange={set} />
-      <div class="stack">
-        <PagedTable
-          label="Audit"
-          columns={COLUMNS}
-          pages={pages}
-          keyOf={({ id }) => id}
-          maxRows={14}
-          of="entries"
-          empty={<Empty title="No entries match the filters" />}
-        />
-      </div>
-      <ApiCall call={{ method: "GET", path: `/audit${formatQuery(resolved)}` }} />
-      <ApiCall call={{ method: "GET", path: `/audit/export` }} label="Full export as JSON lines" />
+const SPEC: ResourceSpec<AuditRecord> = {
+  title: "Audit",
+  one: "entry",
+  many: "entries",
+  lead: "Changes (field names without values), access to senders' data, and issued tokens.",
+  path: "/audit",
+  noun: "audit",
+  columns: COLUMNS,
+  isReversed: true,
+  maxRows: 14,
+  filters: FIELDS,
+  empty: "Changes of this organization are listed here.",
+  below: () => (
+    <>
+      <ApiCall call={{ method: "GET", path: "/audit/export" }} label="Full export as JSON lines" />
       <Rejections />
-    </Page>
-  );
+    </>
+  ),
+};
+
+export default function Audit() {
+  return <ResourceView spec={SPEC} />;
 }

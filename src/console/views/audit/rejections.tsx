@@ -1,4 +1,4 @@
-import { api, type Schemas } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
@@ -6,18 +6,13 @@ import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Rejection = Schemas["AuditRejection"];
 
 const COLUMNS: readonly Column<Rejection>[] = [
   { title: "Last", ...TIME_WIDTHS, cell: ({ lastAt }) => <Time at={lastAt} /> },
   { title: "Status", width: "6rem", cell: ({ status }) => status },
-  {
-    title: "Address",
-    width: "minmax(0, 2fr)",
-    cell: ({ address }) => <UntrustedText>{address}</UntrustedText>,
-  },
+  { title: "Address", width: "minmax(0, 2fr)", cell: ({ address }) => address },
   {
     title: "Account",
     width: "minmax(0, 2fr)",
@@ -29,10 +24,7 @@ const COLUMNS: readonly Column<Rejection>[] = [
 
 /** Shows the number of requests per hour that were rejected with 401 or 403. */
 export function Rejections() {
-  const pages = usePages<Rejection>(
-    (page, signal) => api.list("/audit/rejections", { query: page, signal }),
-    [],
-  );
+  const pages = usePages<Rejection>("/audit/rejections");
   return (
     <Section title="Rejected requests per hour">
       <PagedTable

@@ -4,7 +4,6 @@ import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-vie
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   title: "Blueprints",
@@ -12,16 +11,10 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   many: "blueprints",
   lead: "A blueprint describes an app and its channels. An installed app is a copy: upgrade it to apply later changes.",
   path: "/blueprints",
-  param: "blueprintId",
   noun: "blueprints",
   columns: [
-    { title: "Title", width: "minmax(0, 2fr)", cell: ({ title }) => <UntrustedText>{title}</UntrustedText> },
-    {
-      title: "Name",
-      width: "minmax(0, 2fr)",
-      priority: 2,
-      cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText>,
-    },
+    { title: "Title", width: "minmax(0, 2fr)", cell: ({ title }) => title },
+    { title: "Name", width: "minmax(0, 2fr)", priority: 2, cell: ({ uid }) => uid },
     { title: "Channels", width: "6rem", align: "end", cell: ({ channels }) => channels.length },
     {
       title: "Changed",
@@ -33,9 +26,9 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   titleOf: ({ title }) => title,
   facts: ({ id, uid, title, description, createdAt, updatedAt }) => ({
     Id: <Copyable text={id} what="blueprint id" />,
-    Name: <UntrustedText>{uid}</UntrustedText>,
-    Title: <UntrustedText>{title}</UntrustedText>,
-    Description: <UntrustedText>{description}</UntrustedText>,
+    Name: uid,
+    Title: title,
+    Description: description,
     Created: <Time at={createdAt} as="full" />,
     Changed: <Time at={updatedAt} as="full" />,
   }),
@@ -61,8 +54,8 @@ const SPEC: ResourceSpec<Schemas["Blueprint"]> = {
   ),
   empty: "Define the channels of an app: the origin of its events, and how deliveries become events.",
   create: {},
-  change: {},
-  remove: { consequence: <p>Installed apps stay unchanged, but can no longer be upgraded.</p> },
+  change: { operation: "/blueprints/{blueprintId}" },
+  remove: { consequence: () => <p>Installed apps stay unchanged, but can no longer be upgraded.</p> },
 };
 
 export default function Blueprints() {

@@ -1,4 +1,4 @@
-import { api, type Schemas } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
@@ -9,18 +9,13 @@ import { usePages } from "../../kit/list/use-pages.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { CatalogDetail } from "./detail.tsx";
 
 type Entry = Schemas["CatalogEntry"];
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { title: "Type", cell: ({ type }) => <UntrustedText>{type}</UntrustedText>, width: "minmax(0, 2fr)" },
-  {
-    title: "Channel",
-    cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>,
-    width: "minmax(0, 1fr)",
-  },
+  { title: "Type", cell: ({ type }) => type, width: "minmax(0, 2fr)" },
+  { title: "Channel", cell: ({ channelUid }) => channelUid },
   {
     title: "Schema",
     cell: ({ schema }) => (schema === null ? <span class="faint">none</span> : "yes"),
@@ -49,15 +44,7 @@ export default function Catalog({ appId }: { readonly appId: string }) {
   const filters = useFilters(["channel", "event"]);
   const { channel, event } = filters.values;
   const { channel: channelField } = useTopicFilters(appId);
-  const pages = usePages<Entry>(
-    (page, signal) =>
-      api.list("/apps/{appId}/catalog", {
-        path: { appId },
-        query: { ...page, ...(channel !== undefined && { channel }) },
-        signal,
-      }),
-    [appId, channel],
-  );
+  const pages = usePages<Entry>(`/apps/${appId}/catalog`, { channel });
   const select = (next: string | undefined): void =>
     filters.set({ ...(channel !== undefined && { channel }), ...(next !== undefined && { event: next }) });
   const opened = findOpened(pages, event);

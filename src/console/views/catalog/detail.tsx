@@ -9,7 +9,6 @@ import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 type Entry = Schemas["CatalogEntry"];
@@ -33,7 +32,7 @@ export function CatalogDetail({ appId, entry, onClose, onChanged }: Props) {
     <DetailPanel title={type} onClose={onClose}>
       <Facts
         facts={{
-          Channel: <UntrustedText>{channelUid}</UntrustedText>,
+          Channel: channelUid,
           "Last seen": <Time at={lastSeenAt} as="ago" />,
         }}
       />

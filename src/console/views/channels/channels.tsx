@@ -1,80 +1,108 @@
-import { api, type Schemas } from "../../api/client.ts";
-import { Empty } from "../../kit/feedback/states.tsx";
-import { Page } from "../../kit/layout/page.tsx";
-import { useFilters } from "../../kit/list/filters.tsx";
-import { PagedTable } from "../../kit/list/loaded-table.tsx";
-import type { Column } from "../../kit/list/table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
-import { ChannelDetail } from "./detail.tsx";
+import type { Schemas } from "../../api/client.ts";
+import { Section } from "../../kit/layout/page.tsx";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
+import { Code } from "../../kit/text/code.tsx";
+import { Payload } from "../../kit/text/payload.tsx";
+import { Time } from "../../kit/text/time.tsx";
+import { hasPermission } from "../../session/session.ts";
+import { ChannelActions } from "./actions.tsx";
+import { isRegistered, Registration } from "./registration.tsx";
 import { ChannelState } from "./state-badge.tsx";
 
-type Channel = Schemas["Channel"];
+const typesOf = ({ events }: Pick<Schemas["Channel"], "events">): string =>
+  events.map(({ type }) => type).join(", ");
 
-const COLUMNS: readonly Column<Channel>[] = [
-  { title: "Channel", cell: ({ uid }) => <UntrustedText>{uid}</UntrustedText>, width: "minmax(0, 1.5fr)" },
-  { title: "Kind", cell: ({ kind }) => kind, width: "6.5rem", priority: 2 },
-  { title: "State", cell: ({ state }) => <ChannelState state={state} />, width: "8.5rem" },
-  {
-    title: "Events",
-    cell: ({ events }) => <UntrustedText>{events.map(({ type }) => type).join(", ")}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-    priority: 2,
+const specOf = (appId: string): ResourceSpec<Schemas["Channel"]> => ({
+  title: "Channels",
+  one: "channel",
+  many: "channels",
+  lead: "A channel receives or fetches events for this app. It has settings and definitions.",
+  path: `/apps/${appId}/channels`,
+  noun: "apps",
+  columns: [
+    { title: "Channel", cell: ({ uid }) => uid, width: "minmax(0, 1.5fr)" },
+    { title: "Kind", cell: ({ kind }) => kind, width: "6.5rem", priority: 2 },
+    { title: "State", cell: ({ state }) => <ChannelState state={state} />, width: "8.5rem" },
+    { title: "Events", cell: typesOf, width: "minmax(0, 2fr)", priority: 2 },
+    { title: "Title", cell: ({ title }) => title, priority: 3 },
+  ],
+  pageActions: () => (
+    <a class="button primary" href="/console/start">
+      Receive from a provider
+    </a>
+  ),
+  emptyTitle: "This app has no channels",
+  empty: (
+    <p>
+      <a href="/console/start">Choose a provider</a> to create a channel.
+    </p>
+  ),
+  openParam: "channel",
+  keyOf: ({ uid }) => uid,
+  everyMs: 5_000,
+  titleOf: ({ uid }) => uid,
+  head: ({ url }) =>
+    url !== null && (
+      <Code text={url} label="address" title="Address (anyone who knows it can send events)" wrap />
+    ),
+  facts: ({ kind, state, connectionId, updatedAt, ...channel }) => ({
+    State: <ChannelState state={state} />,
+    Kind: kind,
+    Changed: <Time at={updatedAt} as="ago" />,
+    Connection: connectionId !== null && (
+      <a href={`/console/connections?id=${connectionId}`}>{connectionId}</a>
+    ),
+    Events: typesOf(channel),
+  }),
+  more: (channel) => (
+    <>
+      {isRegistered(channel) && (
+        <Section title="Registration">
+          <Registration appId={appId} channelUid={channel.uid} />
+        </Section>
+      )}
+      <Section title="Settings">
+        <Payload content={JSON.stringify(channel.config)} label="settings" fileName={`${channel.uid}.json`} />
+      </Section>
+    </>
+  ),
+  actions: (channel, onChanged, etag) => (
+    <>
+      <Links channel={channel} />
+      {hasPermission("apps.write") && <ChannelActions channel={channel} etag={etag} onChanged={onChanged} />}
+    </>
+  ),
+  remove: {
+    typed: ({ uid }) => uid,
+    consequence: (channel) => (
+      <p>
+        The channel stops within two seconds. Its secrets, cursor and quarantined items are deleted. Its
+        events stay until retention removes them.
+        {isRegistered(channel) && " Inlet also removes its webhook at the provider."}
+      </p>
+    ),
   },
-  {
-    title: "Title",
-    cell: ({ title }) => <UntrustedText>{title}</UntrustedText>,
-    width: "minmax(0, 1fr)",
-    priority: 3,
-  },
-];
+});
+
+function Links({ channel: { appId, uid, kind } }: { readonly channel: Schemas["Channel"] }) {
+  const isSource = kind === "sse" || kind === "polling";
+  return (
+    <>
+      <a class="button" href={`/console/apps/${appId}/channels/${uid}/definitions`}>
+        Definitions
+      </a>
+      <a class="button" href={`/console/deliveries?app=${appId}&channel=${uid}`}>
+        Deliveries
+      </a>
+      {isSource && (
+        <a class="button" href={`/console/sources?app=${appId}&channel=${uid}`}>
+          Source
+        </a>
+      )}
+    </>
+  );
+}
 
 export default function Channels({ appId }: { readonly appId: string }) {
-  const filters = useFilters(["channel"]);
-  const pages = usePages<Channel>(
-    (page, signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: page, signal }),
-    [appId],
-  );
-  const open = filters.values.channel;
-  return (
-    <Page
-      title="Channels"
-      lead="A channel receives or fetches events for this app. It has settings and definitions."
-      actions={
-        <a class="button primary" href="/console/start">
-          Receive from a provider
-        </a>
-      }
-    >
-      <div class="split">
-        <div class="stack">
-          <PagedTable
-            label="Channels"
-            columns={COLUMNS}
-            pages={pages}
-            keyOf={({ uid }) => uid}
-            onOpen={({ uid }) => filters.set({ channel: uid })}
-            openKey={open}
-            of="channels"
-            empty={
-              <Empty title="This app has no channels">
-                <p>
-                  <a href="/console/start">Choose a provider</a> to create a channel.
-                </p>
-              </Empty>
-            }
-          />
-        </div>
-        {open !== undefined && (
-          <ChannelDetail
-            key={open}
-            appId={appId}
-            channelUid={open}
-            onClose={() => filters.set({})}
-            onChanged={pages.reload}
-          />
-        )}
-      </div>
-    </Page>
-  );
+  return <ResourceView key={appId} spec={specOf(appId)} />;
 }

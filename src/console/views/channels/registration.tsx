@@ -1,19 +1,15 @@
-import { useState } from "preact/hooks";
-import { api, type Schemas, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
-import { useLoad } from "../../api/use-load.ts";
-import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { type Schemas, send } from "../../api/client.ts";
+import { useGet, useLoad } from "../../api/use-load.ts";
+import { ActionButton, ConfirmButton, DialogButton } from "../../kit/feedback/buttons.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
-import { ErrorNote, LastError, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { LastError, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
-import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { indentJson, isJson } from "../../kit/text/indent-json.ts";
 import { Time } from "../../kit/text/time.tsx";
 import { REGISTRATION_TONES } from "../../kit/text/tones.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 const REFRESH_MS = 2_000;
@@ -29,13 +25,9 @@ interface Props {
 
 /** State of a channel's registration at its provider, with the actions of users who may change the channel. */
 export function Registration({ appId, channelUid }: Props) {
-  const loaded = useLoad(
-    (signal) =>
-      api.get("/apps/{appId}/channels/{channelId}/registration", {
-        path: { appId, channelId: channelUid },
-        signal,
-      }),
-    [appId, channelUid],
+  const loaded = useGet(
+    "/apps/{appId}/channels/{channelId}/registration",
+    { path: { appId, channelId: channelUid } },
     { everyMs: REFRESH_MS },
   );
   return (
@@ -48,12 +40,12 @@ export function Registration({ appId, channelUid }: Props) {
           {lastError && <LastError error={lastError} isBad={state === "failed"} />}
           <Facts
             facts={{
-              Target: <UntrustedText>{target}</UntrustedText>,
-              "Id at the provider": providerId !== null && <UntrustedText>{providerId}</UntrustedText>,
+              Target: target,
+              "Id at the provider": providerId ?? false,
               Connection: connectionId !== null && (
                 <a href={`/console/connections?id=${connectionId}`}>{connectionId}</a>
               ),
-              "Event types": events !== null && <UntrustedText>{events.join(", ")}</UntrustedText>,
+              "Event types": events === null ? false : events.join(", "),
               Expires: times.expiresAt !== null && <Time at={times.expiresAt} />,
               "Last check": <Time at={times.checkedAt} as="ago" />,
               "Next request": <Time at={times.nextAt} />,
@@ -76,39 +68,30 @@ interface ActionsProps {
 }
 
 function Actions({ path, onChanged }: ActionsProps) {
-  const [asked, setAsked] = useState<"recreate" | "requests">();
-  const close = (): void => setAsked(undefined);
-  const check = useAction(async () => {
+  const check = async (): Promise<void> => {
     await send("POST", `${path}/check`, { body: {} });
     toast("Inlet asks the provider now.");
     onChanged();
-  });
+  };
   return (
-    <>
-      <div class="row wrap">
-        <Button disabled={check.isRunning} onClick={() => void check.run()}>
-          Check now
-        </Button>
-        <Button onClick={() => setAsked("recreate")}>Recreate</Button>
-        <Button onClick={() => setAsked("requests")}>Show requests</Button>
-      </div>
-      {check.error && <ErrorNote error={check.error} />}
-      {asked === "recreate" && (
-        <Confirm
-          title="Create this registration again?"
-          verb="Recreate"
-          call={{ method: "POST", path: `${path}/recreate`, body: {} }}
-          onClose={close}
-          onDone={onChanged}
-        >
-          <p>
-            Inlet looks for its webhook at the provider, and creates it if it is missing. A secret that only
-            the provider knows is replaced.
-          </p>
-        </Confirm>
-      )}
-      {asked === "requests" && <Requests path={path} onClose={close} />}
-    </>
+    <div class="row wrap">
+      <ActionButton act={check}>Check now</ActionButton>
+      <ConfirmButton
+        label="Recreate"
+        title="Create this registration again?"
+        verb="Recreate"
+        call={{ method: "POST", path: `${path}/recreate`, body: {} }}
+        onDone={onChanged}
+      >
+        <p>
+          Inlet looks for its webhook at the provider, and creates it if it is missing. A secret that only the
+          provider knows is replaced.
+        </p>
+      </ConfirmButton>
+      <DialogButton label="Show requests">
+        {(onClose) => <Requests path={path} onClose={onClose} />}
+      </DialogButton>
+    </div>
   );
 }
 

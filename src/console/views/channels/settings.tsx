@@ -11,7 +11,6 @@ import type { Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
 
 interface Props {
-  readonly appId: string;
   readonly channel: Schemas["Channel"];
   readonly etag: string | undefined;
   readonly onClose: () => void;
@@ -19,7 +18,8 @@ interface Props {
 }
 
 /** Form for a channel. The API does not return secrets, and an empty secret field keeps the stored secret. */
-export function Settings({ appId, channel, etag, onClose, onSaved }: Props) {
+export function Settings({ channel, etag, onClose, onSaved }: Props) {
+  const { appId } = channel;
   const kind = useLoad(
     async (signal) => {
       const path = { appId };

@@ -1,9 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type Schemas, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
-import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { ActionButton } from "../../kit/feedback/buttons.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
-import { Button } from "../../kit/layout/button.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 interface Props {
@@ -16,14 +14,14 @@ const LOOK_EVERY_MS = 2_000;
 /** Button that opens the provider's sign-in page. Calls `onSignedIn` when the user has completed the sign-in. */
 export function Authorize({ connection: { id, kind, config, state }, onSignedIn }: Props) {
   const [isAway, setAway] = useState(false);
-  const action = useAction(async () => {
+  const signIn = async (): Promise<void> => {
     const { url } = await send<Schemas["ConnectionAuthorization"]>("GET", `/connections/${id}/authorize`);
     const parsed = new URL(url);
     if (!["https:", "http:"].includes(parsed.protocol))
       throw new Error("The issuer's address must start with http:// or https://.");
     open(parsed, "_blank", "noopener,noreferrer");
     setAway(true);
-  });
+  };
   const waits = isAway && state !== "ok";
   // Poll the gateway for the result, because the provider's sign-in window cannot report to this page.
   useEffect(() => {
@@ -49,11 +47,10 @@ export function Authorize({ connection: { id, kind, config, state }, onSignedIn 
   if (kind !== "oauth2" || !needsPerson || !hasPermission("connections.write")) return null;
   return (
     <>
-      <Button look="primary" disabled={action.isRunning} onClick={() => void action.run()}>
+      <ActionButton look="primary" act={signIn}>
         Sign in at the provider
-      </Button>
+      </ActionButton>
       {waits && <span class="faint">Waiting for the other window…</span>}
-      {action.error && <ErrorNote error={action.error} />}
     </>
   );
 }

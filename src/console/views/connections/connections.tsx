@@ -20,10 +20,9 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   many: "connections",
   lead: "Credentials that sources and handlers use to call other services. Secrets are write-only.",
   path: "/connections",
-  param: "connectionId",
   noun: "connections",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => name },
     { title: "Kind", width: "14rem", priority: 2, cell: kindOf },
     {
       title: "State",
@@ -40,7 +39,7 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
   titleOf: ({ name }) => name,
   facts: ({ lastError, allowedOrigins, lastUsedAt, createdAt, updatedAt, ...connection }) => ({
     Id: <Copyable text={connection.id} what="connection id" />,
-    Name: <UntrustedText>{connection.name}</UntrustedText>,
+    Name: connection.name,
     Kind: kindOf(connection),
     Grant:
       connection.kind === "oauth2" && GRANT_NAMES[String(connection.config.grant ?? "authorizationCode")],
@@ -77,8 +76,13 @@ const SPEC: ResourceSpec<Schemas["Connection"]> = {
     choices: loadChoices,
     hint: (value) => <ProviderHint value={value} />,
   },
-  change: { without: ["kind"], kindOf: ({ kind }) => kind, choices: loadChoices },
-  remove: { consequence: <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
+  change: {
+    operation: "/connections/{connectionId}",
+    without: ["kind"],
+    kindOf: ({ kind }) => kind,
+    choices: loadChoices,
+  },
+  remove: { consequence: () => <p>A connection that a channel or a subscription uses cannot be deleted.</p> },
 };
 
 export default function Connections() {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Schemas } from "../../api/client.ts";
-import { Button } from "../../kit/layout/button.tsx";
+import { DialogButton } from "../../kit/feedback/buttons.tsx";
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
@@ -12,12 +12,28 @@ interface Props {
 
 /** Dialog that sends a test request with the connection's credentials and shows the result. */
 export function TestConnection({ connection: { id, name, allowedOrigins }, onDone }: Props) {
-  const [isOpen, setOpen] = useState(false);
   const [result, setResult] = useState<Schemas["ConnectionTest"]>();
   if (!hasPermission("connections.write")) return null;
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Test</Button>
+      <DialogButton label="Test">
+        {(onClose) => (
+          <ResourceForm
+            title={`Test ${name}`}
+            method="post"
+            operation="/connections/{connectionId}/test"
+            path={`/connections/${id}/test`}
+            verb="Test"
+            start={allowedOrigins[0] === undefined ? {} : { url: allowedOrigins[0] }}
+            onClose={onClose}
+            onDone={(answer) => {
+              onClose();
+              setResult(answer as Schemas["ConnectionTest"]);
+              onDone();
+            }}
+          />
+        )}
+      </DialogButton>
       {result && (
         <div class={result.ok ? "note ok" : "note bad"} role="status">
           {result.ok ? "The connection works" : "The connection does not work"}
@@ -25,22 +41,6 @@ export function TestConnection({ connection: { id, name, allowedOrigins }, onDon
           {result.code !== null && <code>{result.code}</code>}
           {result.message !== null && <UntrustedText>{result.message}</UntrustedText>}
         </div>
-      )}
-      {isOpen && (
-        <ResourceForm
-          title={`Test ${name}`}
-          method="post"
-          operation="/connections/{connectionId}/test"
-          path={`/connections/${id}/test`}
-          verb="Test"
-          start={allowedOrigins[0] === undefined ? {} : { url: allowedOrigins[0] }}
-          onClose={() => setOpen(false)}
-          onDone={(answer) => {
-            setOpen(false);
-            setResult(answer as Schemas["ConnectionTest"]);
-            onDone();
-          }}
-        />
       )}
     </>
   );

@@ -33,9 +33,9 @@ export const LETTER_PANEL: PanelSpec<Letter, unknown> = {
     "The handler will not receive these events again. They stay on their topics until retention removes them.",
   facts: (letter) => ({
     "Dead letter": <Copyable text={letter.id} what="dead letter id" />,
-    Type: <UntrustedText>{letter.type}</UntrustedText>,
+    Type: letter.type,
     Entry: <Copyable text={letter.entryId} what="entry id" />,
-    Topic: <UntrustedText>{letter.topic}</UntrustedText>,
+    Topic: letter.topic,
     "Given up": <Time at={letter.createdAt} as="full" />,
   }),
   more({ id, attempts, event: { data, data_base64: base64, ...attributes } }) {

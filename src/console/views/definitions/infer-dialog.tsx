@@ -1,10 +1,13 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { Tally } from "../../kit/failures/batch-dialog.tsx";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Select } from "../../kit/form/field.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
+import { SmallTable } from "../../kit/list/small-table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
@@ -53,16 +56,12 @@ export function InferDialog({ appId, channelUid, onApply, onClose }: Props) {
           }
           return (
             <div class="stack">
-              <label class="field">
-                <span class="field-name">Event type</span>
-                <select value={shown.type} onChange={(event) => setChosen(event.currentTarget.value)}>
-                  {types.map(({ type }) => (
-                    <option key={type} value={type}>
-                      {type}
-                    </option>
-                  ))}
-                </select>
-              </label>
+              <Select
+                label="Event type"
+                value={shown.type}
+                options={types.map(({ type }) => ({ value: type, label: type }))}
+                onChange={setChosen}
+              />
               <Facts inferred={shown} isCut={isCut} />
               <Code text={JSON.stringify(shown.schema, null, 2)} label="Inferred schema" />
               <ApiCall call={{ method: "POST", path, body: {} }} />
@@ -84,71 +83,43 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
   const { events, quarantined, failing, violations, drift, released } = inferred;
   return (
     <>
-      <dl class="tally">
-        <div>
-          <dt>events</dt>
-          <dd>{formatCount(events)}</dd>
-        </div>
-        <div>
-          <dt>quarantined items</dt>
-          <dd>{formatCount(quarantined)}</dd>
-        </div>
-        <div>
-          <dt>fail the current schema</dt>
-          <dd class={failing ? "bad" : ""}>{failing === null ? "no schema" : formatCount(failing)}</dd>
-        </div>
-        <div>
-          <dt>the new schema would release</dt>
-          <dd class={released.length > 0 ? "ok" : ""}>{formatCount(released.length)}</dd>
-        </div>
-      </dl>
+      <Tally
+        results={[
+          ["events", events, ""],
+          ["quarantined items", quarantined, ""],
+          ["fail the current schema", failing ?? "no schema", "bad"],
+          ["the new schema would release", released.length, "ok"],
+        ]}
+      />
       {violations.length > 0 && (
-        <table class="counts">
-          <thead>
-            <tr>
-              <th scope="col">Path</th>
-              <th scope="col">Current schema</th>
-              <th scope="col">Failures</th>
+        <SmallTable class="counts" head={["Path", "Current schema", "Failures"]}>
+          {violations.slice(0, 5).map(({ path, message, count }) => (
+            <tr key={`${path} ${message}`}>
+              <th scope="row">
+                <UntrustedText max={100}>{path || "(the data)"}</UntrustedText>
+              </th>
+              <td>
+                <UntrustedText max={100}>{message}</UntrustedText>
+              </td>
+              <td>{formatCount(count)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {violations.slice(0, 5).map(({ path, message, count }) => (
-              <tr key={`${path} ${message}`}>
-                <th scope="row">
-                  <UntrustedText max={100}>{path === "" ? "(the data)" : path}</UntrustedText>
-                </th>
-                <td>
-                  <UntrustedText max={100}>{message}</UntrustedText>
-                </td>
-                <td>{formatCount(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </SmallTable>
       )}
       {drift.length > 0 && (
-        <table class="counts">
-          <thead>
-            <tr>
-              <th scope="col">Path</th>
-              <th scope="col">Difference from the current schema</th>
-              <th scope="col">Events and items</th>
+        <SmallTable class="counts" head={["Path", "Difference from the current schema", "Events and items"]}>
+          {drift.slice(0, 10).map(({ kind, grade, path, count }) => (
+            <tr key={`${kind} ${grade} ${path}`}>
+              <th scope="row">
+                <UntrustedText max={100}>{path || "(the data)"}</UntrustedText>
+              </th>
+              <td>
+                {DRIFT_WORDS[kind]} <Badge tone={grade === "breaking" ? "bad" : "plain"}>{grade}</Badge>
+              </td>
+              <td>{formatCount(count)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {drift.slice(0, 10).map(({ kind, grade, path, count }) => (
-              <tr key={`${kind} ${grade} ${path}`}>
-                <th scope="row">
-                  <UntrustedText max={100}>{path === "" ? "(the data)" : path}</UntrustedText>
-                </th>
-                <td>
-                  {DRIFT_WORDS[kind]} <Badge tone={grade === "breaking" ? "bad" : "plain"}>{grade}</Badge>
-                </td>
-                <td>{formatCount(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </SmallTable>
       )}
       {isCut && <p class="note warn">The sample ended early because it would exceed 16 MiB.</p>}
     </>

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { api, type Schemas } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import type { Schemas } from "../../api/client.ts";
+import { useGet } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { Empty, ErrorNote, Loading, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge } from "../../kit/layout/page.tsx";
+import { SmallTable } from "../../kit/list/small-table.tsx";
 import { decodeBase64 } from "../../kit/text/base64.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -97,10 +98,7 @@ interface RecordedProps extends Pick<Props, "appId" | "fieldsOf"> {
 }
 
 function RecordedFields({ appId, deliveryId, fieldsOf }: RecordedProps) {
-  const loaded = useLoad(
-    (signal) => api.get("/apps/{appId}/deliveries/{deliveryId}", { path: { appId, deliveryId }, signal }),
-    [appId, deliveryId],
-  );
+  const loaded = useGet("/apps/{appId}/deliveries/{deliveryId}", { path: { appId, deliveryId } });
   return (
     <WhenLoaded loaded={loaded}>
       {({ headers, bodyBase64 }) => (
@@ -119,25 +117,16 @@ interface CountsProps {
 function Counts({ title, counts, tone }: CountsProps) {
   if (counts.length === 0) return null;
   return (
-    <table class="counts">
-      <thead>
-        <tr>
-          <th scope="col">{title}</th>
-          <th scope="col">then</th>
-          <th scope="col">now</th>
+    <SmallTable class="counts" head={[title, "then", "now"]}>
+      {counts.map(({ name, before, after }) => (
+        <tr key={name}>
+          <th scope="row">
+            <UntrustedText max={200}>{name}</UntrustedText>
+          </th>
+          <td>{formatCount(before)}</td>
+          <td>{before === after ? formatCount(after) : <Badge tone={tone}>{formatCount(after)}</Badge>}</td>
         </tr>
-      </thead>
-      <tbody>
-        {counts.map(({ name, before, after }) => (
-          <tr key={name}>
-            <th scope="row">
-              <UntrustedText max={200}>{name}</UntrustedText>
-            </th>
-            <td>{formatCount(before)}</td>
-            <td>{before === after ? formatCount(after) : <Badge tone={tone}>{formatCount(after)}</Badge>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </SmallTable>
   );
 }

@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { Schemas } from "../../api/client.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { Select } from "../../kit/form/field.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { listFields, MAX_FIELDS, type Pickable } from "./delivery-fields.ts";
 import { PATH_FIELDS, type PathField, type PathTarget } from "./path-target.ts";
 
@@ -25,16 +26,15 @@ export function PathPicker({ kind, delivery, itemsPath, target, onTarget, onPick
   if (rows.length === 0) return null;
   return (
     <section class="path-picker stack" aria-label="Fields of the delivery">
-      <label class="field">
-        <span class="field-name">Click a field to use its path as</span>
-        <select value={target.field} onChange={(event) => onTarget(event.currentTarget.value as PathField)}>
-          {PATH_FIELDS.map((field) => (
-            <option key={field} value={field}>
-              {field} of definition {target.index + 1}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label="Click a field to use its path as"
+        value={target.field}
+        options={PATH_FIELDS.map((field) => ({
+          value: field,
+          label: `${field} of definition ${target.index + 1}`,
+        }))}
+        onChange={(field) => onTarget(field as PathField)}
+      />
       <ul>
         {rows.slice(0, MAX_FIELDS).map(({ path, name, depth, value }) => (
           <li key={path} style={{ paddingInlineStart: `${depth * 16}px` }}>
@@ -42,9 +42,9 @@ export function PathPicker({ kind, delivery, itemsPath, target, onTarget, onPick
               <UntrustedText max={100}>{name}</UntrustedText>
             </button>
             {value !== undefined && (
-              <code class="soft">
-                <UntrustedText max={120}>{value}</UntrustedText>
-              </code>
+              <UntrustedCode class="soft" max={120}>
+                {value}
+              </UntrustedCode>
             )}
           </li>
         ))}

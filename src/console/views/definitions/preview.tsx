@@ -4,6 +4,7 @@ import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { ExplainedItems } from "../../kit/explained/explained-items.tsx";
 import { ErrorNote, Loading } from "../../kit/feedback/states.tsx";
+import { TextArea } from "../../kit/form/field.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { NewestDeliveries } from "./newest-deliveries.tsx";
 import { PathPicker } from "./path-picker.tsx";
@@ -60,15 +61,7 @@ export function TryOn({ appId, channel, events, target, onTarget, onPick, onErro
         ))}
       </div>
       {source === "Pasted body" && (
-        <label class="field">
-          <span class="field-name">Body of a delivery</span>
-          <textarea
-            rows={6}
-            spellcheck={false}
-            value={pasted}
-            onInput={(event) => setPasted(event.currentTarget.value)}
-          />
-        </label>
+        <TextArea label="Body of a delivery" rows={6} value={pasted} onChange={setPasted} />
       )}
       {source === "Newest deliveries" ? (
         <NewestDeliveries

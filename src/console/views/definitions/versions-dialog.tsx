@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import type { Schemas } from "../../api/client.ts";
+import { useGet, useList } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Select } from "../../kit/form/field.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
@@ -23,16 +24,10 @@ const MAX_VERSIONS = 200;
 /** Dialog that lists the stored versions of the definitions' schemas, and restores one. */
 export function VersionsDialog({ appId, channelUid, onApply, onClose }: Props) {
   const [chosen, setChosen] = useState(0);
-  const path = `/apps/${appId}/channels/${channelUid}/schemas`;
-  const loaded = useLoad(
-    (signal) =>
-      api.list("/apps/{appId}/channels/{channelId}/schemas", {
-        path: { appId, channelId: channelUid },
-        query: { limit: MAX_VERSIONS },
-        signal,
-      }),
-    [path],
-  );
+  const loaded = useList("/apps/{appId}/channels/{channelId}/schemas", {
+    path: { appId, channelId: channelUid },
+    query: { limit: MAX_VERSIONS },
+  });
   return (
     <Dialog title="Schema versions" onClose={onClose} wide>
       <WhenLoaded loaded={loaded} lines={6}>
@@ -47,16 +42,15 @@ export function VersionsDialog({ appId, channelUid, onApply, onClose }: Props) {
           }
           return (
             <div class="stack">
-              <label class="field">
-                <span class="field-name">Event type and version</span>
-                <select value={chosen} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
-                  {rows.map(({ type, version, isCurrent }, at) => (
-                    <option key={`${type} ${version}`} value={at}>
-                      {`${type}, version ${version}${isCurrent ? " (current)" : ""}`}
-                    </option>
-                  ))}
-                </select>
-              </label>
+              <Select
+                label="Event type and version"
+                value={chosen}
+                options={rows.map(({ type, version, isCurrent }, at) => ({
+                  value: String(at),
+                  label: `${type}, version ${version}${isCurrent ? " (current)" : ""}`,
+                }))}
+                onChange={(at) => setChosen(Number(at))}
+              />
               <p>
                 Stored <Time at={shown.createdAt} />. <code>dataschema</code> of its events ends with{" "}
                 <code>/{shown.version}</code>.
@@ -82,14 +76,9 @@ interface TextProps extends Omit<Props, "onClose"> {
 
 function VersionText({ appId, channelUid, shown, onApply }: TextProps) {
   const { type, version } = shown;
-  const loaded = useLoad(
-    (signal) =>
-      api.get("/apps/{appId}/channels/{channelId}/schemas/{type}/{version}", {
-        path: { appId, channelId: channelUid, type, version: String(version) },
-        signal,
-      }),
-    [],
-  );
+  const loaded = useGet("/apps/{appId}/channels/{channelId}/schemas/{type}/{version}", {
+    path: { appId, channelId: channelUid, type, version: String(version) },
+  });
   const path = `/apps/${appId}/channels/${channelUid}/schemas/${encodeURIComponent(type)}/${version}`;
   return (
     <WhenLoaded loaded={loaded} lines={6}>

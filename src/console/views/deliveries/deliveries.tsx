@@ -17,7 +17,7 @@ import { useScan } from "../../kit/list/use-scan.ts";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode } from "../../kit/text/untrusted-text.tsx";
 import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
 
 const FILTERS = [
@@ -141,21 +141,15 @@ const COLUMNS: readonly Column<Delivery>[] = [
     width: "7rem",
   },
   APP_COLUMN,
-  { title: "Channel", cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>, priority: 2 },
-  {
-    title: "Outcome",
-    cell: (delivery) => <UntrustedText max={300}>{outcomeOf(delivery)}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-  },
+  { title: "Channel", cell: ({ channelUid }) => channelUid, priority: 2 },
+  { title: "Outcome", cell: (delivery) => outcomeOf(delivery), width: "minmax(0, 2fr)" },
   {
     title: "Request",
     cell: ({ requestId }) =>
       requestId === null ? (
         <span class="faint">fetched</span>
       ) : (
-        <code>
-          <UntrustedText max={64}>{requestId}</UntrustedText>
-        </code>
+        <UntrustedCode max={64}>{requestId}</UntrustedCode>
       ),
     width: "17rem",
     priority: 3,

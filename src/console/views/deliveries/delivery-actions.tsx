@@ -1,9 +1,8 @@
 import { useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
-import { useAction } from "../../api/use-action.ts";
 import { BatchDialog } from "../../kit/failures/batch-dialog.tsx";
-import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { ActionButton } from "../../kit/feedback/buttons.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -81,7 +80,7 @@ export function DeliveryActions({ appId, delivery, onRedriven }: Props) {
 
 /** Copies a command that sends the delivery again. The address of the channel is only loaded when it is needed. */
 function CopyCurl({ appId, delivery }: Omit<Props, "onRedriven">) {
-  const copying = useAction(async () => {
+  const copy = async (): Promise<void> => {
     const path = { appId, channelId: delivery.channelUid };
     const { url } = await api.get("/apps/{appId}/channels/{channelId}", { path });
     const command = formatDeliveryCurl(delivery, url ?? "https://ADDRESS");
@@ -89,13 +88,6 @@ function CopyCurl({ appId, delivery }: Omit<Props, "onRedriven">) {
       () => toast("Copied the delivery as a curl command"),
       () => toast("The browser does not allow this page to copy."),
     );
-  });
-  return (
-    <>
-      <Button disabled={copying.isRunning} onClick={() => void copying.run()}>
-        Copy as curl
-      </Button>
-      {copying.error && <ErrorNote error={copying.error} />}
-    </>
-  );
+  };
+  return <ActionButton act={copy}>Copy as curl</ActionButton>;
 }

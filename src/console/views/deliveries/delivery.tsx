@@ -1,6 +1,6 @@
-import { api, type Schemas } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useGet } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, Facts, type NamedFacts, Page } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -10,10 +10,8 @@ import { formatBytes, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
 import { RequestParts } from "../../kit/text/request.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { DeliveryActions } from "./delivery-actions.tsx";
 import { PathResults } from "./path-results.tsx";
-import type { Reading } from "./read-steps.tsx";
 import { STATUSES } from "./statuses.ts";
 import { Steps } from "./steps.tsx";
 import "./delivery.css";
@@ -27,16 +25,10 @@ interface Props {
 
 export default function DeliveryPage({ appId, deliveryId }: Props) {
   const path = { appId, deliveryId };
-  const loaded = useLoad<Whole>(
-    (signal) => api.get("/apps/{appId}/deliveries/{deliveryId}", { path, signal }),
-    [appId, deliveryId],
-  );
-  const readings = useLoad<readonly Reading[]>(
-    async (signal) => {
-      const { rows } = await api.list("/apps/{appId}/deliveries/{deliveryId}/readings", { path, signal });
-      return rows;
-    },
-    [appId, deliveryId],
+  const loaded = useGet("/apps/{appId}/deliveries/{deliveryId}", { path });
+  const readings = useGet(
+    "/apps/{appId}/deliveries/{deliveryId}/readings",
+    { path },
     { everyMs: READINGS_EVERY_MS },
   );
   const list = `/console/deliveries${formatQuery({ app: appId })}`;
@@ -82,7 +74,7 @@ export default function DeliveryPage({ appId, deliveryId }: Props) {
 const READINGS_EVERY_MS = 5_000;
 
 const factsOf = (delivery: Whole): NamedFacts => ({
-  Channel: <UntrustedText>{delivery.channelUid}</UntrustedText>,
+  Channel: delivery.channelUid,
   Received: <Time at={delivery.receivedAt} as="full" />,
   Request:
     delivery.requestId === null ? (
@@ -104,7 +96,7 @@ const factsOf = (delivery: Whole): NamedFacts => ({
     ),
   }),
   Method: delivery.method,
-  From: <UntrustedText>{delivery.clientAddress}</UntrustedText>,
+  From: delivery.clientAddress,
   Response: delivery.httpStatus ?? "–",
   Duration: formatDuration(delivery.durationMs),
 });

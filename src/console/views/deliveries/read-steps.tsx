@@ -5,7 +5,7 @@ import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { Step } from "./step.tsx";
 
 type Whole = Schemas["WholeDelivery"];
@@ -81,9 +81,9 @@ function OneReading({ appId, delivery, reading }: OneReadingProps) {
           <code>{subscriptionId}</code>
         </a>
         {delivery.events.length > 1 && (
-          <code class="soft">
-            <UntrustedText max={64}>{eventId}</UntrustedText>
-          </code>
+          <UntrustedCode class="soft" max={64}>
+            {eventId}
+          </UntrustedCode>
         )}
         {reader !== null && (
           <span class="soft">

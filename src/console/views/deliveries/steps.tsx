@@ -4,7 +4,7 @@ import { describeReason } from "../../kit/explained/reasons.ts";
 import { Badge, type Tone } from "../../kit/layout/page.tsx";
 import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { ReadSteps, type ReadStepsProps } from "./read-steps.tsx";
 import { Step } from "./step.tsx";
 import { getSuggestedAction } from "./suggested-action.ts";
@@ -38,11 +38,7 @@ export function Steps({ appId, delivery, readings }: ReadStepsProps) {
         {verification.deliveryId !== null && (
           <>
             {" "}
-            Signed id{" "}
-            <code>
-              <UntrustedText max={128}>{verification.deliveryId}</UntrustedText>
-            </code>
-            .
+            Signed id <UntrustedCode max={128}>{verification.deliveryId}</UntrustedCode>.
           </>
         )}
       </Step>
@@ -94,9 +90,7 @@ export function Steps({ appId, delivery, readings }: ReadStepsProps) {
                     <a href={`/console/events${formatQuery({ app: appId, event: `${topic}/${entryId}` })}`}>
                       <UntrustedText max={255}>{type}</UntrustedText>
                     </a>
-                    <code>
-                      <UntrustedText max={128}>{id}</UntrustedText>
-                    </code>
+                    <UntrustedCode max={128}>{id}</UntrustedCode>
                   </li>
                 ))}
               </ul>
@@ -125,9 +119,9 @@ const Kept = ({ appId, items }: KeptProps) => (
           <Badge tone="warn">{reason}</Badge>
         </a>{" "}
         {path !== undefined && (
-          <code>
-            <UntrustedText max={200}>{path}</UntrustedText>{" "}
-          </code>
+          <>
+            <UntrustedCode max={200}>{path}</UntrustedCode>{" "}
+          </>
         )}
         {describeReason(reason).description}{" "}
         <span class="soft">{describeReason(reason).suggestedAction}</span>

@@ -1,7 +1,7 @@
 import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode } from "../../kit/text/untrusted-text.tsx";
 import { appOf, channelOf, type Event, timeOf } from "./event.ts";
 
 const SHOWN = 160;
@@ -9,39 +9,21 @@ const SHOWN = 160;
 /** Columns of lists of events. */
 export const EVENT_COLUMNS: readonly Column<Event>[] = [
   { title: "Time", cell: (event) => <Time at={timeOf(event)} />, ...TIME_WIDTHS },
-  {
-    title: "Type",
-    cell: ({ type }) => <UntrustedText max={255}>{type}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-  },
-  {
-    title: "App",
-    cell: (event) => <UntrustedText max={80}>{nameOfApp(appOf(event))}</UntrustedText>,
-    width: "minmax(0, 1fr)",
-    priority: 2,
-  },
-  {
-    title: "Channel",
-    cell: (event) => <UntrustedText>{channelOf(event)}</UntrustedText>,
-    width: "minmax(0, 1fr)",
-    priority: 3,
-  },
+  { title: "Type", cell: ({ type }) => type, width: "minmax(0, 2fr)" },
+  { title: "App", cell: (event) => nameOfApp(appOf(event)), priority: 2 },
+  { title: "Channel", cell: (event) => channelOf(event), priority: 3 },
   {
     title: "Id",
-    cell: ({ id }) => (
-      <code>
-        <UntrustedText max={128}>{id}</UntrustedText>
-      </code>
-    ),
+    cell: ({ id }) => <UntrustedCode max={128}>{id}</UntrustedCode>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
   {
     title: "Data",
     cell: (event) => (
-      <code class="soft">
-        <UntrustedText max={SHOWN}>{dataOf(event)}</UntrustedText>
-      </code>
+      <UntrustedCode class="soft" max={SHOWN}>
+        {dataOf(event)}
+      </UntrustedCode>
     ),
     width: "minmax(0, 4fr)",
     priority: 3,

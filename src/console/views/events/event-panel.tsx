@@ -1,12 +1,9 @@
-import { useState } from "preact/hooks";
 import { sendForResponse } from "../../api/client.ts";
 import { fillPath, formatQuery } from "../../api/curl.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { Confirm } from "../../kit/feedback/confirm.tsx";
+import { ConfirmButton } from "../../kit/feedback/buttons.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
-import { toast } from "../../kit/feedback/toast.tsx";
 import { nameOfApp } from "../../kit/layout/apps.tsx";
-import { Button } from "../../kit/layout/button.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -14,7 +11,6 @@ import { decodeBase64 } from "../../kit/text/base64.ts";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { appOf, channelOf, type Event, timeOf } from "./event.ts";
 
@@ -31,7 +27,6 @@ export function EventPanel({ place, onClose, onGone }: Props) {
   const appId = appOf({ topic });
   const path = { appId, topic, entryId: place.slice(split + 1) };
   const callPath = fillPath("/apps/{appId}/events/{topic}/{entryId}", path);
-  const [isDeleting, setDeleting] = useState(false);
   const loaded = useLoad(
     async (signal) => {
       // Load the event as text, because parsing JSON could alter large numbers.
@@ -55,19 +50,35 @@ export function EventPanel({ place, onClose, onGone }: Props) {
                 </a>
               )}
               {hasPermission("apps.write") && (
-                <Button look="delete" onClick={() => setDeleting(true)}>
-                  Delete
-                </Button>
+                <ConfirmButton
+                  label="Delete"
+                  look="delete"
+                  title="Delete this event permanently?"
+                  verb="Delete"
+                  danger
+                  call={{ method: "DELETE", path: callPath }}
+                  done="Deleted"
+                  onDone={() => {
+                    onClose();
+                    onGone();
+                  }}
+                >
+                  <p>
+                    This removes the event from its topic, dead letters, pending handler calls, quarantine and
+                    delivery records, including the whole delivery. Readers keep copies that they have already
+                    received.
+                  </p>
+                </ConfirmButton>
               )}
             </div>
             <Facts
               facts={{
-                Type: <UntrustedText>{event.type}</UntrustedText>,
+                Type: event.type,
                 Id: <Copyable text={event.id} what="event id" />,
-                App: <UntrustedText>{nameOfApp(appId)}</UntrustedText>,
-                Channel: <UntrustedText>{channelOf(event)}</UntrustedText>,
+                App: nameOfApp(appId),
+                Channel: channelOf(event),
                 Appended: <Time at={timeOf(event)} as="full" />,
-                Source: <UntrustedText>{event.source}</UntrustedText>,
+                Source: event.source,
                 Topic: <Copyable text={event.topic} what="topic" />,
                 Entry: <Copyable text={event.entryId} what="entry id" />,
               }}
@@ -88,26 +99,6 @@ export function EventPanel({ place, onClose, onGone }: Props) {
           </>
         )}
       </WhenLoaded>
-      {isDeleting && (
-        <Confirm
-          title="Delete this event permanently?"
-          verb="Delete"
-          danger
-          call={{ method: "DELETE", path: callPath }}
-          onDone={() => {
-            toast("Deleted");
-            onClose();
-            onGone();
-          }}
-          onClose={() => setDeleting(false)}
-        >
-          <p>
-            This removes the event from its topic, dead letters, pending handler calls, quarantine and
-            delivery records, including the whole delivery. Readers keep copies that they have already
-            received.
-          </p>
-        </Confirm>
-      )}
     </DetailPanel>
   );
 }

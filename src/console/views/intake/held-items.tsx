@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { type Schemas, sendForList } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { describeReason } from "../../kit/explained/reasons.ts";
 import { type Batch, pathOf, redriveOf } from "../../kit/failures/batch.ts";
@@ -50,11 +50,7 @@ export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
   const reason = REASONS.find((one) => one === values.reason);
   const [shown, setShown] = useState<Held>();
   const [isRedriving, setRedriving] = useState(false);
-  const filter = reason === undefined ? {} : { reason };
-  const pages = usePages<Held>(
-    (page, signal) => sendForList<Held>(path + formatQuery({ ...filter, ...page }), { signal }),
-    [path, reason],
-  );
+  const pages = usePages<Held>(path, { reason });
   const { count = 0, reload } = pages;
   return (
     <Section title="Quarantine">
@@ -77,13 +73,10 @@ export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
             of="held items"
             lines={2}
             empty={
-              reason === undefined ? (
-                <Empty title="No held items">
-                  Items without an install appear here, until an install gets their key.
-                </Empty>
-              ) : (
-                <Empty title="No held items with this reason" />
-              )
+              <Empty title={reason === undefined ? "No held items" : "No held items with this reason"}>
+                {reason === undefined &&
+                  "Items without an install appear here, until an install gets their key."}
+              </Empty>
             }
           />
         </div>
@@ -98,7 +91,7 @@ export function HeldItems({ blueprintId }: { readonly blueprintId: string }) {
           />
         )}
       </div>
-      <ApiCall call={{ method: "GET", path: path + formatQuery(filter) }} />
+      <ApiCall call={{ method: "GET", path: path + formatQuery({ reason }) }} />
       {isRedriving && reason !== undefined && (
         <BatchDialog
           batch={createRedrive(path, reason, count)}

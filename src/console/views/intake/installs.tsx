@@ -1,17 +1,16 @@
 import { useState } from "preact/hooks";
-import { type Schemas, send, sendForList } from "../../api/client.ts";
-import { formatQuery } from "../../api/curl.ts";
+import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { Empty } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { TextArea } from "../../kit/form/field.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
 import { usePages } from "../../kit/list/use-pages.ts";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 type Install = Schemas["Install"];
@@ -29,12 +28,7 @@ const COLUMNS: readonly Column<Install>[] = [
   {
     title: "Route keys",
     width: "minmax(0, 2fr)",
-    cell: ({ routeKeys }) =>
-      routeKeys.length === 0 ? (
-        <span class="faint">none</span>
-      ) : (
-        <UntrustedText>{routeKeys.map(({ key }) => key).join(", ")}</UntrustedText>
-      ),
+    cell: ({ routeKeys }) => routeKeys.map(({ key }) => key).join(", ") || <span class="faint">none</span>,
   },
   {
     title: "Events (24 h)",
@@ -55,10 +49,7 @@ const COLUMNS: readonly Column<Install>[] = [
 /** Table of the installs of a blueprint. A click on an install opens a dialog that sets its route keys. */
 export function Installs({ blueprintId }: { readonly blueprintId: string }) {
   const path = `/blueprints/${blueprintId}/installs`;
-  const pages = usePages<Install>(
-    (page, signal) => sendForList<Install>(path + formatQuery(page), { signal }),
-    [path],
-  );
+  const pages = usePages<Install>(path);
   const [open, setOpen] = useState<Install>();
   const canWrite = hasPermission("blueprints.write");
   return (
@@ -109,16 +100,13 @@ function KeysDialog({ path, install: { appId, routeKeys }, onClose, onSaved }: K
   return (
     <Dialog title={`Route keys of ${appId}`} onClose={onClose}>
       <Form onSubmit={save.run}>
-        <label class="field">
-          <span class="field-name">Route keys, one per line</span>
-          <textarea
-            rows={4}
-            spellcheck={false}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <span class="field-help">Items with one of these keys go to this install and to no other.</span>
-        </label>
+        <TextArea
+          label="Route keys, one per line"
+          help="Items with one of these keys go to this install and to no other."
+          rows={4}
+          value={text}
+          onChange={setText}
+        />
         <FormFoot action={save} call={{ method: "PUT", path, body }} verb="Save" onCancel={onClose} />
       </Form>
     </Dialog>

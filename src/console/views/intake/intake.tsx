@@ -1,18 +1,16 @@
 import { useState } from "preact/hooks";
 import { toApiError } from "../../api/api-error.ts";
-import { api, type Schemas, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
+import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { Empty, ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
-import { toast } from "../../kit/feedback/toast.tsx";
+import { PauseButton } from "../../kit/feedback/buttons.tsx";
+import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Facts, Page, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
+import { NewAddress } from "../channels/actions.tsx";
 import { ChannelState } from "../channels/state-badge.tsx";
 import { HeldItems } from "./held-items.tsx";
 import { Installs } from "./installs.tsx";
@@ -22,7 +20,6 @@ import { TryDelivery } from "./try-delivery.tsx";
 type Intake = Schemas["Intake"];
 
 const REFRESH_MS = 5_000;
-const GRACE_SECONDS = 86_400;
 
 /** Page of a blueprint's intake: one address for the events of all installs. */
 export default function IntakePage({ blueprintId }: { readonly blueprintId: string }) {
@@ -110,9 +107,9 @@ function Shown({ intake }: { readonly intake: Intake }) {
       <Facts
         facts={{
           State: <ChannelState state={state} />,
-          Channel: <UntrustedText>{channel}</UntrustedText>,
-          Preset: typeof config.preset === "string" && <UntrustedText>{config.preset}</UntrustedText>,
-          "Route key": <UntrustedText>{routeBy.join(", ")}</UntrustedText>,
+          Channel: channel,
+          Preset: typeof config.preset === "string" && config.preset,
+          "Route key": routeBy.join(", "),
           "Unsigned keys": trustUnsigned && "accepted",
           Changed: <Time at={updatedAt} as="ago" />,
         }}
@@ -129,40 +126,20 @@ interface ActionsProps {
 
 function Actions({ intake: { blueprintId, state }, onChange, onChanged }: ActionsProps) {
   const path = `/blueprints/${blueprintId}/intake`;
-  const [isRotating, setRotating] = useState(false);
-  const turn = state === "paused" ? "resume" : "pause";
-  const toggle = useAction(async () => {
-    await send("POST", `${path}/${turn}`, { body: {} });
-    toast(
-      turn === "pause" ? "Paused. Deliveries are stored, and routed in order when you resume." : "Resumed.",
-    );
-    onChanged();
-  });
   return (
     <Section title="Actions">
       <div class="row wrap">
         <Button onClick={onChange}>Settings</Button>
-        <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
-          {turn === "pause" ? "Pause" : "Resume"}
-        </Button>
-        <Button onClick={() => setRotating(true)}>New address</Button>
+        <PauseButton
+          path={path}
+          isPaused={state === "paused"}
+          effect="Deliveries are stored, and routed in order when you resume."
+          onDone={onChanged}
+        />
+        <NewAddress path={path} one="intake" onDone={onChanged}>
+          Enter the new one at the provider by then.
+        </NewAddress>
       </div>
-      {toggle.error && <ErrorNote error={toggle.error} />}
-      {isRotating && (
-        <Confirm
-          title="Create a new address for this intake?"
-          verb="Create"
-          call={{ method: "POST", path: `${path}/rotate`, body: { graceSeconds: GRACE_SECONDS } }}
-          onClose={() => setRotating(false)}
-          onDone={() => {
-            setRotating(false);
-            toast("The intake has a new address. The old one stays valid for a day.");
-            onChanged();
-          }}
-        >
-          <p>The old address stays valid for a day. Enter the new one at the provider by then.</p>
-        </Confirm>
-      )}
     </Section>
   );
 }

@@ -5,6 +5,7 @@ import { useLoad } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
+import { Select, TextArea, TextField, toLines } from "../../kit/form/field.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
@@ -36,17 +37,13 @@ export function IntakeSettings(props: Props) {
   return (
     <Dialog title={intake === undefined ? "Create an intake" : "Settings of the intake"} onClose={onClose}>
       {intake === undefined && (
-        <label class="field">
-          <span class="field-name">Channel</span>
-          <select value={uid} onChange={(event) => setUid(event.currentTarget.value)}>
-            {channels.map((channel) => (
-              <option key={channel.uid} value={channel.uid}>
-                {channel.uid}
-              </option>
-            ))}
-          </select>
-          <span class="field-help">Channel of each install that receives the items.</span>
-        </label>
+        <Select
+          label="Channel"
+          help="Channel of each install that receives the items."
+          value={uid}
+          options={channels.map((channel) => ({ value: channel.uid, label: channel.uid }))}
+          onChange={setUid}
+        />
       )}
       <WhenLoaded loaded={loaded} lines={2}>
         {({ preset }) => <Fields key={`${uid} ${preset?.preset}`} {...props} uid={uid} preset={preset} />}
@@ -70,10 +67,7 @@ function Fields({ blueprint, intake, uid, preset, onClose, onSaved }: FieldsProp
   const path = `/blueprints/${blueprint.id}/intake`;
   const body = {
     channel: uid,
-    routeBy: paths
-      .split("\n")
-      .map((line) => line.trim())
-      .filter((line) => line !== ""),
+    routeBy: toLines(paths),
     trustUnsigned,
     config: {
       ...(intake === undefined && preset && { preset: preset.preset }),
@@ -92,20 +86,14 @@ function Fields({ blueprint, intake, uid, preset, onClose, onSaved }: FieldsProp
   const shown = secret === "" ? body : { ...body, config: { ...body.config, secrets: [{ value: "…" }] } };
   return (
     <Form onSubmit={save.run}>
-      <label class="field">
-        <span class="field-name">Route key, one path per line</span>
-        <textarea
-          rows={3}
-          required
-          spellcheck={false}
-          value={paths}
-          onInput={(event) => setPaths(event.currentTarget.value)}
-        />
-        <span class="field-help">
-          The first path that finds a value decides, such as $.team_id. Only read values that the provider
-          signs.
-        </span>
-      </label>
+      <TextArea
+        label="Route key, one path per line"
+        help="The first path that finds a value decides, such as $.team_id. Only read values that the provider signs."
+        rows={3}
+        required
+        value={paths}
+        onChange={setPaths}
+      />
       {intake === undefined && declared !== undefined && declared.notes.length > 0 && (
         <ul class="notes">
           {declared.notes.map((note) => (
@@ -115,18 +103,13 @@ function Fields({ blueprint, intake, uid, preset, onClose, onSaved }: FieldsProp
           ))}
         </ul>
       )}
-      <label class="field">
-        <span class="field-name">{preset?.secret?.label ?? "Secret"}</span>
-        <input
-          type="password"
-          autoComplete="off"
-          value={secret}
-          onInput={(event) => setSecret(event.currentTarget.value)}
-        />
-        <span class="field-help">
-          {preset?.secret?.hint} Inlet stores it encrypted. Leave it empty to keep the stored one.
-        </span>
-      </label>
+      <TextField
+        label={preset?.secret?.label ?? "Secret"}
+        help={`${preset?.secret?.hint ?? ""} Inlet stores it encrypted. Leave it empty to keep the stored one.`}
+        type="password"
+        value={secret}
+        onChange={setSecret}
+      />
       <label class="row">
         <input
           type="checkbox"

@@ -3,12 +3,13 @@ import { api, type Schemas } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { FoundValues } from "../../kit/explained/explained-items.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { TextArea, TextField, toLines } from "../../kit/form/field.tsx";
 import { Form } from "../../kit/form/form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Section } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 type Explanation = Schemas["IntakeExplanation"];
@@ -34,7 +35,7 @@ export function TryDelivery({ blueprintId, preset }: Props) {
   const { body, headers, query, routeKey } = given;
   const path = { blueprintId };
   const delivery = { headers: parseHeaders(headers), query, ...(body !== "" && { body }) };
-  const routeBy = toLines(given.routeBy);
+  const routeBy = [...toLines(given.routeBy)];
   const explained = { ...delivery, verify, ...(routeBy.length > 0 && { routeBy }) };
   const tested = { ...delivery, ...(routeKey !== "" && { routeKey }) };
   const action = useAction(async (what: "explain" | "test" | "sample") => {
@@ -55,49 +56,41 @@ export function TryDelivery({ blueprintId, preset }: Props) {
     }
   });
   const field = (name: keyof typeof EMPTY) => ({
-    spellcheck: false,
     value: given[name],
-    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
-      setGiven({ ...given, [name]: event.currentTarget.value }),
+    onChange: (value: string) => setGiven({ ...given, [name]: value }),
   });
   const at = `/blueprints/${encodeURIComponent(blueprintId)}/intake`;
   return (
     <Section title="Try a delivery">
       <Form onSubmit={() => action.run("explain")}>
-        <label class="field">
-          <span class="field-name">Body</span>
-          <textarea rows={5} {...field("body")} />
-          {preset !== undefined && (
-            <span class="field-help">Without a body, a test event is the sample of the preset.</span>
-          )}
-        </label>
-        <label class="field">
-          <span class="field-name">
-            Headers <Optional />
-          </span>
-          <textarea rows={2} placeholder="x-shop: acme.example" {...field("headers")} />
-          <span class="field-help">One per line, such as x-shop: acme.example</span>
-        </label>
-        <label class="field">
-          <span class="field-name">
-            Query <Optional />
-          </span>
-          <input type="text" autoComplete="off" {...field("query")} />
-        </label>
-        <label class="field">
-          <span class="field-name">
-            Route key paths to try <Optional />
-          </span>
-          <textarea rows={2} {...field("routeBy")} />
-          <span class="field-help">One per line. “Explain” uses them in place of the intake's own.</span>
-        </label>
-        <label class="field">
-          <span class="field-name">
-            Route key of the test event <Optional />
-          </span>
-          <input type="text" autoComplete="off" {...field("routeKey")} />
-          <span class="field-help">By default, the test event keeps the key in its body.</span>
-        </label>
+        <TextArea
+          label="Body"
+          help={preset !== undefined && "Without a body, a test event is the sample of the preset."}
+          rows={5}
+          {...field("body")}
+        />
+        <TextArea
+          label="Headers"
+          isOptional
+          help="One per line, such as x-shop: acme.example"
+          rows={2}
+          placeholder="x-shop: acme.example"
+          {...field("headers")}
+        />
+        <TextField label="Query" isOptional {...field("query")} />
+        <TextArea
+          label="Route key paths to try"
+          isOptional
+          help="One per line. “Explain” uses them in place of the intake's own."
+          rows={2}
+          {...field("routeBy")}
+        />
+        <TextField
+          label="Route key of the test event"
+          isOptional
+          help="By default, the test event keeps the key in its body."
+          {...field("routeKey")}
+        />
         <label class="check">
           <input
             type="checkbox"
@@ -135,8 +128,6 @@ export function TryDelivery({ blueprintId, preset }: Props) {
     </Section>
   );
 }
-
-const Optional = () => <span class="faint">optional</span>;
 
 function Explained({ explanation }: { readonly explanation: Explanation }) {
   const { verification, isPaused, received, items } = explanation;
@@ -190,22 +181,12 @@ function Route({ result, routeKey, appId, detail }: RouteProps) {
   return (
     <p class="explained-event">
       <Badge tone={result === "routed" ? "ok" : "warn"}>{result}</Badge>
-      {routeKey !== null && (
-        <code>
-          <UntrustedText max={200}>{routeKey}</UntrustedText>
-        </code>
-      )}
+      {routeKey !== null && <UntrustedCode max={200}>{routeKey}</UntrustedCode>}
       {appId !== null && <span>→ {appId}</span>}
       {detail !== null && <UntrustedText max={600}>{detail}</UntrustedText>}
     </p>
   );
 }
-
-const toLines = (text: string): string[] =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 
 /** Parses lines such as `name: value`. The values of a repeated name form an array. */
 function parseHeaders(text: string): Record<string, string | string[]> {

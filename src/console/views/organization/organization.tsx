@@ -15,10 +15,9 @@ const SPEC: ResourceSpec<Organization> = {
   many: "organizations",
   lead: "You see your own organization. Members of the operator's organization can create others, but cannot see into them.",
   path: "/organizations",
-  param: "organizationId",
   noun: "organizations",
   columns: [
-    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => <UntrustedText>{name}</UntrustedText> },
+    { title: "Name", width: "minmax(0, 2fr)", cell: ({ name }) => name },
     { title: "Id", width: "minmax(0, 2fr)", priority: 2, cell: ({ id }) => <code>{id}</code> },
     {
       title: "Created",
@@ -30,9 +29,9 @@ const SPEC: ResourceSpec<Organization> = {
   titleOf: ({ name }) => name,
   facts: ({ id, name, iamId, tenantId, createdAt, updatedAt }) => ({
     Id: <Copyable text={id} what="organization id" />,
-    Name: <UntrustedText>{name}</UntrustedText>,
-    "IAM id": <UntrustedText>{iamId}</UntrustedText>,
-    Tenant: <UntrustedText>{tenantId}</UntrustedText>,
+    Name: name,
+    "IAM id": iamId,
+    Tenant: tenantId,
     Created: <Time at={createdAt} as="full" />,
     Changed: <Time at={updatedAt} as="full" />,
   }),
@@ -41,7 +40,7 @@ const SPEC: ResourceSpec<Organization> = {
   create: {
     showResult: (answer, onClose) => <Made made={answer as Schemas["NewOrganization"]} onClose={onClose} />,
   },
-  change: {},
+  change: { operation: "/organizations/{organizationId}" },
 };
 
 interface InsideProps {

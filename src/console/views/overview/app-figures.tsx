@@ -1,5 +1,4 @@
-import { api } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useList } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { nameOfApp } from "../../kit/layout/apps.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
@@ -37,11 +36,8 @@ export function AppFigures({ appId, range }: Props) {
 }
 
 function Topics({ appId }: { readonly appId: string }) {
-  const loaded = useLoad(
-    (signal) => api.list("/apps/{appId}/topics", { path: { appId }, query: { limit: ROWS }, signal }),
-    [appId],
-    { everyMs: 30_000 },
-  );
+  const request = { path: { appId }, query: { limit: ROWS } };
+  const loaded = useList("/apps/{appId}/topics", request, { everyMs: 30_000 });
   return (
     <WhenLoaded loaded={loaded} lines={3} as="tiles">
       {({ rows, total }) => (

@@ -8,7 +8,6 @@ import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { formatDuration, formatShort } from "../../kit/text/numbers.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { type Range, startOf } from "./range.ts";
 import { listHref } from "./rows.ts";
 
@@ -62,7 +61,7 @@ const columnsOf = (from: string): readonly Column<Totals>[] => {
         <MaybeLink
           href={appId === OTHER ? undefined : viewHref("/apps/:appId/channels", { appId }, { channel })}
         >
-          <UntrustedText max={60}>{channel}</UntrustedText>
+          {channel}
         </MaybeLink>
       ),
     },

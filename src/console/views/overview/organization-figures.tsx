@@ -1,5 +1,5 @@
-import { api, type Schemas } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import type { Schemas } from "../../api/client.ts";
+import { useGet } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { formatDuration, formatShort } from "../../kit/text/numbers.ts";
@@ -9,7 +9,7 @@ type Figures = Schemas["Overview"];
 
 /** Shows figures of all apps: the number of unread events, and dead letters. */
 export function OrganizationFigures({ appId }: { readonly appId: string | undefined }) {
-  const loaded = useLoad((signal) => api.get("/overview", { signal }), [], { everyMs: 10_000 });
+  const loaded = useGet("/overview", {}, { everyMs: 10_000 });
   return (
     <section class="section" aria-label="Subscriptions of all apps">
       <h2>Subscriptions of all apps</h2>

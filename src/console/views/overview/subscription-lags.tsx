@@ -1,5 +1,5 @@
-import { api, type Schemas } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import type { Schemas } from "../../api/client.ts";
+import { useList } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
@@ -7,7 +7,6 @@ import { Badge, Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 type Subscription = Schemas["Subscription"];
 
@@ -19,7 +18,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
     width: "minmax(0, 2fr)",
     cell: ({ id, appId, eventUid }) => (
       <MaybeLink href={viewHref("/apps/:appId/subscriptions", { appId }, { subscription: id })}>
-        <UntrustedText>{eventUid}</UntrustedText>
+        {eventUid}
       </MaybeLink>
     ),
   },
@@ -47,29 +46,25 @@ const COLUMNS: readonly Column<Subscription>[] = [
 ];
 
 export function SubscriptionLags({ appId }: { readonly appId: string }) {
-  const loaded = useLoad(
-    async (signal) => {
-      const { rows } = await api.list("/apps/{appId}/subscriptions", {
-        path: { appId },
-        query: { limit: 200 },
-        signal,
-      });
-      return rows.toSorted((a, b) => (b.lag ?? 0) - (a.lag ?? 0));
-    },
-    [appId],
-    { everyMs: 15_000 },
-  );
+  const request = { path: { appId }, query: { limit: 200 } };
+  const loaded = useList("/apps/{appId}/subscriptions", request, { everyMs: 15_000 });
   return (
     <Section title="Subscriptions">
       <WhenLoaded loaded={loaded} lines={2}>
-        {(rows) =>
+        {({ rows }) =>
           rows.length === 0 ? (
             <Empty title="This app has no subscriptions">
               A subscription stores a reader's position on its topics.{" "}
               <a href={`/console/apps/${appId}/subscriptions`}>Create one</a>.
             </Empty>
           ) : (
-            <Table label="Subscriptions" columns={COLUMNS} rows={rows} keyOf={({ id }) => id} maxRows={8} />
+            <Table
+              label="Subscriptions"
+              columns={COLUMNS}
+              rows={rows.toSorted((a, b) => (b.lag ?? 0) - (a.lag ?? 0))}
+              keyOf={({ id }) => id}
+              maxRows={8}
+            />
           )
         }
       </WhenLoaded>

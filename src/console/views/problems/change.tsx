@@ -1,10 +1,7 @@
-import { useState } from "preact/hooks";
 import { api, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
 import { useLoad } from "../../api/use-load.ts";
-import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { ActionButton, DialogButton } from "../../kit/feedback/buttons.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
-import { Button } from "../../kit/layout/button.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { loadProblems, type Problem } from "../../kit/layout/problems.ts";
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
@@ -24,15 +21,15 @@ const MUTES = [
 
 /** Buttons of an open problem: fix its channel, acknowledge it, mute it, and write a note. */
 export function ProblemActions({ problem, onDone }: Props) {
-  const [isWriting, setWriting] = useState(false);
   const { id, state, mutedUntil, note } = problem;
-  const call = useAction(async (what: "mute" | "unmute", body: object) => {
-    await send("POST", `/problems/${id}/${what}`, { body });
-    toast(what === "mute" ? "Muted" : "The mute has ended");
+  if (state === "resolved") return null;
+  const mute = async (forSeconds?: number): Promise<void> => {
+    const isMute = forSeconds !== undefined;
+    await send("POST", `/problems/${id}/${isMute ? "mute" : "unmute"}`, { body: { forSeconds } });
+    toast(isMute ? "Muted" : "The mute has ended");
     await loadProblems();
     onDone();
-  });
-  if (state === "resolved") return null;
+  };
   return (
     <>
       <FixChannel problem={problem} onDone={onDone} />
@@ -41,38 +38,32 @@ export function ProblemActions({ problem, onDone }: Props) {
         <>
           {mutedUntil === null ? (
             MUTES.map(([label, forSeconds]) => (
-              <Button
-                key={label}
-                disabled={call.isRunning}
-                onClick={() => void call.run("mute", { forSeconds })}
-              >
+              <ActionButton key={label} act={() => mute(forSeconds)}>
                 Mute {label}
-              </Button>
+              </ActionButton>
             ))
           ) : (
-            <Button disabled={call.isRunning} onClick={() => void call.run("unmute", {})}>
-              Unmute
-            </Button>
+            <ActionButton act={() => mute()}>Unmute</ActionButton>
           )}
-          <Button onClick={() => setWriting(true)}>{note === null ? "Add a note" : "Change the note"}</Button>
+          <DialogButton label={note === null ? "Add a note" : "Change the note"}>
+            {(onClose) => (
+              <ResourceForm
+                title="Note"
+                method="put"
+                operation="/problems/{problemId}"
+                path={`/problems/${id}`}
+                verb="Save"
+                entity={{ note }}
+                onClose={onClose}
+                onDone={() => {
+                  onClose();
+                  toast("Saved: note");
+                  onDone();
+                }}
+              />
+            )}
+          </DialogButton>
         </>
-      )}
-      {call.error && <ErrorNote error={call.error} />}
-      {isWriting && (
-        <ResourceForm
-          title="Note"
-          method="put"
-          operation="/problems/{problemId}"
-          path={`/problems/${id}`}
-          verb="Save"
-          entity={{ note }}
-          onClose={() => setWriting(false)}
-          onDone={() => {
-            setWriting(false);
-            toast("Saved: note");
-            onDone();
-          }}
-        />
       )}
     </>
   );
@@ -82,7 +73,6 @@ const SOURCE_KINDS: readonly string[] = ["polling", "sse"];
 
 /** Link to the source of the affected channel, and a button that sets its connection if it needs one. */
 function FixChannel({ problem: { app, channel }, onDone }: Props) {
-  const [isOpen, setOpen] = useState(false);
   const canRead = app !== null && channel !== null && hasPermission("apps.read");
   const path = { appId: app?.id ?? "", channelId: channel?.uid ?? "" };
   const loaded = useLoad(
@@ -98,26 +88,24 @@ function FixChannel({ problem: { app, channel }, onDone }: Props) {
   return (
     <>
       {needsConnection && hasPermission("apps.write") && hasPermission("connections.read") && (
-        <Button look="primary" onClick={() => setOpen(true)}>
-          Set connection
-        </Button>
+        <DialogButton look="primary" label="Set connection">
+          {(onClose) => (
+            <SetConnection
+              channel={found}
+              onClose={onClose}
+              onDone={() => {
+                onClose();
+                loaded.reload();
+                onDone();
+              }}
+            />
+          )}
+        </DialogButton>
       )}
       {SOURCE_KINDS.includes(found.kind) && source !== undefined && (
         <a class="button" href={source}>
           Open source
         </a>
-      )}
-      {isOpen && (
-        <SetConnection
-          appId={path.appId}
-          channel={found}
-          onClose={() => setOpen(false)}
-          onDone={() => {
-            setOpen(false);
-            loaded.reload();
-            onDone();
-          }}
-        />
       )}
     </>
   );

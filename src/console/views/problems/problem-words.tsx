@@ -1,7 +1,6 @@
 import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 import type { Problem } from "../../kit/layout/problems.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 
 /** Formats the kind of a problem as a title: `channel_silent` gives `Channel silent`. */
 export const titleOfKind = (kind: Problem["kind"]): string => {
@@ -17,29 +16,23 @@ export function ProblemSubject({ problem: { app, channel, subscription, connecti
   const inApp = app === null ? {} : { appId: app.id };
   return (
     <span class="row wrap">
-      {app !== null && (
-        <MaybeLink href={viewHref("/apps", {}, { id: app.id })}>
-          <UntrustedText max={60}>{app.uid}</UntrustedText>
-        </MaybeLink>
-      )}
+      {app !== null && <MaybeLink href={viewHref("/apps", {}, { id: app.id })}>{app.uid}</MaybeLink>}
       {channel !== null && (
         <MaybeLink href={viewHref("/apps/:appId/channels", inApp, { channel: channel.uid })}>
-          <UntrustedText max={60}>{channel.uid}</UntrustedText>
+          {channel.uid}
         </MaybeLink>
       )}
       {subscription !== null && (
         <MaybeLink href={viewHref("/apps/:appId/subscriptions", inApp, { subscription: subscription.id })}>
-          <UntrustedText max={60}>{subscription.eventUid}</UntrustedText>
+          {subscription.eventUid}
         </MaybeLink>
       )}
       {connection !== null && (
-        <MaybeLink href={viewHref("/connections", {}, { id: connection.id })}>
-          <UntrustedText max={60}>{connection.name}</UntrustedText>
-        </MaybeLink>
+        <MaybeLink href={viewHref("/connections", {}, { id: connection.id })}>{connection.name}</MaybeLink>
       )}
       {blueprint !== null && (
         <MaybeLink href={viewHref("/blueprints/:blueprintId/intake", { blueprintId: blueprint.id })}>
-          <UntrustedText max={60}>{blueprint.uid}</UntrustedText>
+          {blueprint.uid}
         </MaybeLink>
       )}
       {app === null && connection === null && blueprint === null && <span>the organization</span>}

@@ -39,7 +39,6 @@ const SPEC: ResourceSpec<Problem> = {
     </>
   ),
   path: "/problems",
-  param: "problemId",
   noun: "problems",
   columns: [
     {
@@ -86,7 +85,7 @@ const SPEC: ResourceSpec<Problem> = {
   facts: (problem) => ({
     State: <Badge tone={toneOf(problem)}>{problem.state}</Badge>,
     Affects: <ProblemSubject problem={problem} />,
-    Note: problem.note !== null && <UntrustedText>{problem.note}</UntrustedText>,
+    Note: problem.note ?? false,
     "Muted until": problem.mutedUntil !== null && <Time at={problem.mutedUntil} as="full" />,
     ...Object.fromEntries(
       Object.entries(problem.figures).map(([name, figure]) => [formatLabel(name), formatCount(figure)]),

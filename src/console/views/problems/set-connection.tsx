@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send } from "../../api/client.ts";
+import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useList } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
@@ -11,7 +11,6 @@ import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
 
 interface Props {
-  readonly appId: string;
   readonly channel: Schemas["Channel"];
   readonly onClose: () => void;
   readonly onDone: () => void;
@@ -30,13 +29,13 @@ function findOrigin({ url, request }: Readonly<Record<string, unknown>>): string
 }
 
 /** Dialog that selects the connection of a channel. */
-export function SetConnection({ appId, channel, onClose, onDone }: Props) {
+export function SetConnection({ channel, onClose, onDone }: Props) {
   const [value, setValue] = useState<unknown>(
     channel.connectionId === null ? {} : { connectionId: channel.connectionId },
   );
-  const loaded = useLoad((signal) => api.list("/connections", { query: { limit: 200 }, signal }), []);
+  const loaded = useList("/connections", { query: { limit: 200 } });
   const origin = findOrigin(channel.config);
-  const call = { method: "PUT", path: `/apps/${appId}/channels/${channel.uid}`, body: value };
+  const call = { method: "PUT", path: `/apps/${channel.appId}/channels/${channel.uid}`, body: value };
   const action = useAction(async () => {
     await send(call.method, call.path, call);
     toast("Saved. All workers use the change within two seconds.");

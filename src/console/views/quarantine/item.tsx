@@ -9,7 +9,6 @@ import { formatCount } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
 import { RequestParts } from "../../kit/text/request.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 
 type Item = Schemas["QuarantinedItem"];
@@ -67,15 +66,10 @@ export const ITEM_PANEL: PanelSpec<Item, Pick<Schemas["RedriveResult"], "status"
     "This permanently deletes each item, its delivery, and the records of deliveries that contained it.",
   facts: (item) => ({
     Item: <Copyable text={item.id} what="item id" />,
-    Channel: <UntrustedText>{item.channelUid}</UntrustedText>,
-    Definitions:
-      item.definitions.length === 0 ? (
-        <span class="faint">all current definitions</span>
-      ) : (
-        <UntrustedText>{item.definitions.join(", ")}</UntrustedText>
-      ),
+    Channel: item.channelUid,
+    Definitions: item.definitions.join(", ") || <span class="faint">all current definitions</span>,
     ...arrivalsOf(item),
-    "Signed id": item.deliveryId !== null && <UntrustedText>{item.deliveryId}</UntrustedText>,
+    "Signed id": item.deliveryId ?? false,
   }),
   more: (item) => (
     <>

@@ -8,7 +8,7 @@ import { choiceFilter } from "../../kit/list/filters.tsx";
 import { TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { formatCount } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
+import { UntrustedCode, UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { ITEM_PANEL } from "./item.tsx";
 import { createRedrive } from "./redrive.tsx";
 
@@ -77,21 +77,12 @@ const SPEC: WorkbenchSpec<
       },
       {
         title: "Definition",
-        cell: ({ newest: { definitions } }) =>
-          definitions.length === 0 ? (
-            <span class="faint">–</span>
-          ) : (
-            <UntrustedText>{definitions.join(", ")}</UntrustedText>
-          ),
+        cell: ({ newest: { definitions } }) => definitions.join(", "),
         width: "minmax(0, 2fr)",
         priority: 2,
       },
       APP_COLUMN,
-      {
-        title: "Channel",
-        cell: ({ newest }) => <UntrustedText>{newest.channelUid}</UntrustedText>,
-        priority: 2,
-      },
+      { title: "Channel", cell: ({ newest }) => newest.channelUid, priority: 2 },
       { title: "Items", cell: ({ rows }) => formatCount(rows.length), align: "end", width: "4rem" },
       {
         title: "Arrivals",
@@ -109,15 +100,15 @@ const SPEC: WorkbenchSpec<
       cell: ({ path, detail }) => (
         <>
           {path !== null && (
-            <code>
-              <UntrustedText max={100}>{path}</UntrustedText>{" "}
-            </code>
+            <>
+              <UntrustedCode max={100}>{path}</UntrustedCode>{" "}
+            </>
           )}
           <UntrustedText max={300}>{detail}</UntrustedText>
         </>
       ),
     },
-    { title: "Item", cell: ({ id }) => <code>{id}</code>, width: "minmax(0, 1fr)", priority: 3 },
+    { title: "Item", cell: ({ id }) => <code>{id}</code>, priority: 3 },
     { title: "Arrivals", cell: ({ count }) => formatCount(count), align: "end", width: "5rem", priority: 3 },
     { title: "First seen", cell: ({ firstAt }) => <Time at={firstAt} />, ...TIME_WIDTHS, priority: 2 },
     { title: "Last seen", cell: ({ lastAt }) => <Time at={lastAt} as="ago" />, width: "6.5rem" },

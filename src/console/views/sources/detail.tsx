@@ -1,17 +1,11 @@
-import { useState } from "preact/hooks";
-import { send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
-import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { ErrorNote, LastError } from "../../kit/feedback/states.tsx";
-import { toast } from "../../kit/feedback/toast.tsx";
-import { Button } from "../../kit/layout/button.tsx";
+import { ConfirmButton, DialogButton, PauseButton } from "../../kit/feedback/buttons.tsx";
+import { LastError } from "../../kit/feedback/states.tsx";
 import { DetailPanel } from "../../kit/layout/detail.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Payload } from "../../kit/text/payload.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { DryRun } from "./dry-run.tsx";
 import { MoveCursor } from "./move-cursor.tsx";
@@ -32,14 +26,6 @@ interface Props {
 export function SourceDetail({ appId, shown, onClose, onChanged }: Props) {
   const { channel, source } = shown;
   const path = `/apps/${appId}/channels/${channel.uid}`;
-  const [asked, setAsked] = useState<"dryRun" | "move" | "recover" | "reset">();
-  const close = (): void => setAsked(undefined);
-  const turn = channel.state === "paused" ? "resume" : "pause";
-  const toggle = useAction(async () => {
-    await send("POST", `${path}/${turn}`, { body: {} });
-    toast(turn === "pause" ? "Paused. It keeps its cursor." : "Resumed.");
-    onChanged();
-  });
   return (
     <DetailPanel title={channel.uid} onClose={onClose}>
       <SourceState {...source} />
@@ -48,10 +34,10 @@ export function SourceDetail({ appId, shown, onClose, onChanged }: Props) {
       {source.reconcile !== null && <Reconcile appId={appId} reconcile={source.reconcile} />}
       <Facts
         facts={{
-          Reads: <UntrustedText>{addressOf(channel.config)}</UntrustedText>,
+          Reads: addressOf(channel.config),
           "In this state since": <Time at={source.since} />,
           Lag: source.lagMs === null ? "not known" : formatDuration(source.lagMs),
-          Worker: <UntrustedText>{source.owner}</UntrustedText>,
+          Worker: source.owner,
           Connection:
             channel.connectionId === null ? (
               "none"
@@ -74,47 +60,51 @@ export function SourceDetail({ appId, shown, onClose, onChanged }: Props) {
       />
       {channel.kind === "polling" && <Polls appId={appId} channelUid={channel.uid} />}
       <Payload content={JSON.stringify(source.cursor.value)} label="cursor" fileName="cursor.json" />
-      {hasPermission("apps.write") && (
-        <div class="row wrap">
-          {channel.kind === "polling" && (
-            <Button look="primary" onClick={() => setAsked("dryRun")}>
-              Dry run
-            </Button>
-          )}
-          <Button onClick={() => setAsked("move")}>Move the cursor</Button>
-          <Button onClick={() => setAsked("reset")}>Reset the cursor</Button>
-          {source.reconcile !== null && (
-            <Button onClick={() => setAsked("recover")}>Publish listed items</Button>
-          )}
-          <Button disabled={toggle.isRunning} onClick={() => void toggle.run()}>
-            {turn === "pause" ? "Pause" : "Resume"}
-          </Button>
-        </div>
-      )}
-      {toggle.error && <ErrorNote error={toggle.error} />}
+      {hasPermission("apps.write") && <Actions path={path} shown={shown} onChanged={onChanged} />}
       <ApiCall call={{ method: "GET", path: `${path}/source` }} />
-      {asked === "dryRun" && <DryRun path={path} cursor={source.cursor.value} onClose={close} />}
-      {asked === "move" && <MoveCursor path={path} shown={shown} onClose={close} onDone={onChanged} />}
-      {asked === "recover" && <Recover path={path} onClose={close} onDone={onChanged} />}
-      {asked === "reset" && (
-        <Confirm
-          title="Reset the cursor?"
-          verb="Reset the cursor"
-          danger
-          call={{ method: "DELETE", path: `${path}/source/cursor` }}
-          onClose={close}
-          onDone={() => {
-            toast("Cursor reset. The source starts again at its startAt setting.");
-            onChanged();
-          }}
-        >
-          <p>
-            The source starts as if it had never run. Items that are still remembered are not published twice.
-            With <code>startAt: "now"</code>, it skips all items up to now.
-          </p>
-        </Confirm>
-      )}
     </DetailPanel>
+  );
+}
+
+interface ActionsProps extends Pick<Props, "shown" | "onChanged"> {
+  /** API path of the channel. */
+  readonly path: string;
+}
+
+function Actions({ path, shown, onChanged }: ActionsProps) {
+  const { channel, source } = shown;
+  return (
+    <div class="row wrap">
+      {channel.kind === "polling" && (
+        <DialogButton look="primary" label="Dry run">
+          {(onClose) => <DryRun path={path} cursor={source.cursor.value} onClose={onClose} />}
+        </DialogButton>
+      )}
+      <DialogButton label="Move the cursor">
+        {(onClose) => <MoveCursor path={path} shown={shown} onClose={onClose} onDone={onChanged} />}
+      </DialogButton>
+      <ConfirmButton
+        label="Reset the cursor"
+        title="Reset the cursor?"
+        verb="Reset the cursor"
+        danger
+        call={{ method: "DELETE", path: `${path}/source/cursor` }}
+        done="Cursor reset. The source starts again at its startAt setting."
+        onDone={onChanged}
+      >
+        <p>
+          The source starts as if it had never run. Items that are still remembered are not published twice.
+          With <code>startAt: "now"</code>, it skips all items up to now.
+        </p>
+      </ConfirmButton>
+      {source.reconcile !== null && <Recover path={path} onDone={onChanged} />}
+      <PauseButton
+        path={path}
+        isPaused={channel.state === "paused"}
+        effect="It keeps its cursor."
+        onDone={onChanged}
+      />
+    </div>
   );
 }
 

@@ -3,6 +3,7 @@ import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { ErrorNote } from "../../kit/feedback/states.tsx";
+import { TextField } from "../../kit/form/field.tsx";
 import { Form } from "../../kit/form/form.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Badge, Facts } from "../../kit/layout/page.tsx";
@@ -36,18 +37,13 @@ export function DryRun({ path, cursor, onClose }: Props) {
   return (
     <Dialog title="Dry run" onClose={onClose} wide>
       <Form onSubmit={() => isBroken || action.run()}>
-        <label class="field">
-          <span class="field-name">From this cursor</span>
-          <input
-            type="text"
-            value={text}
-            placeholder="current cursor"
-            spellcheck={false}
-            aria-invalid={isBroken}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          {isBroken && <span class="field-error">must be JSON</span>}
-        </label>
+        <TextField
+          label="From this cursor"
+          error={isBroken ? "must be JSON" : undefined}
+          value={text}
+          placeholder="current cursor"
+          onChange={setText}
+        />
         <div class="row">
           <Button type="submit" look="primary" disabled={action.isRunning || isBroken}>
             {action.isRunning ? "Running …" : "Run"}
@@ -74,11 +70,11 @@ function Shown({ result }: { readonly result: Result }) {
               {end.message !== null && <UntrustedText>{end.message}</UntrustedText>}
             </span>
           ),
-          Request: <UntrustedText>{`${request.method} ${request.url}`}</UntrustedText>,
+          Request: `${request.method} ${request.url}`,
           Response: response === null ? "no response" : `${response.status}, ${formatBytes(response.bytes)}`,
           "New items": formatCount(total),
           "Known items": formatCount(known),
-          "Next cursor": <UntrustedText>{JSON.stringify(cursor)}</UntrustedText>,
+          "Next cursor": JSON.stringify(cursor),
         }}
       />
       {items.map((item, index) => (

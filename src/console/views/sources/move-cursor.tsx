@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Confirm } from "../../kit/feedback/confirm.tsx";
-import { toast } from "../../kit/feedback/toast.tsx";
+import { TextArea } from "../../kit/form/field.tsx";
 import { parseCursor, type ShownSource } from "./shown-source.ts";
 
 interface Props {
@@ -24,27 +24,21 @@ export function MoveCursor({ path, shown, onClose, onDone }: Props) {
       call={{ method: "PUT", path: `${path}/source/cursor`, body }}
       isReady={parsed !== undefined}
       onClose={onClose}
-      onDone={() => {
-        toast("Cursor set. The source continues from it within two seconds.");
-        onDone();
-      }}
+      done="Cursor set. The source continues from it within two seconds."
+      onDone={onDone}
     >
       <div class="stack">
         <p>
           If you move the cursor back, items are fetched again, but events with remembered ids are not
           published twice. If you move it ahead, the items in between are skipped.
         </p>
-        <label class="field">
-          <span class="field-name">Cursor</span>
-          <textarea
-            rows={6}
-            spellcheck={false}
-            aria-invalid={parsed === undefined}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          {parsed === undefined && <span class="field-error">must be JSON</span>}
-        </label>
+        <TextArea
+          label="Cursor"
+          error={parsed === undefined ? "must be JSON" : undefined}
+          rows={6}
+          value={text}
+          onChange={setText}
+        />
         {version !== seen && (
           <p class="note warn">
             The source has moved since then. Open this dialog again to see its current cursor.

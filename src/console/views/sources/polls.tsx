@@ -1,6 +1,6 @@
-import { api } from "../../api/client.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useList } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { SmallTable } from "../../kit/list/small-table.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { Time } from "../../kit/text/time.tsx";
 
@@ -8,13 +8,9 @@ const REFRESH_MS = 5_000;
 
 /** Lists the newest polls of a source: when each started, its response, and how many of its items were new. */
 export function Polls({ appId, channelUid }: { readonly appId: string; readonly channelUid: string }) {
-  const loaded = useLoad(
-    (signal) =>
-      api.list("/apps/{appId}/channels/{channelId}/source/polls", {
-        path: { appId, channelId: channelUid },
-        signal,
-      }),
-    [appId, channelUid],
+  const loaded = useList(
+    "/apps/{appId}/channels/{channelId}/source/polls",
+    { path: { appId, channelId: channelUid } },
     { everyMs: REFRESH_MS },
   );
   return (
@@ -25,34 +21,23 @@ export function Polls({ appId, channelUid }: { readonly appId: string; readonly 
           rows.length === 0 ? (
             <p class="faint">There was no poll yet.</p>
           ) : (
-            <table class="polls">
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Response</th>
-                  <th scope="col">Items</th>
-                  <th scope="col">New</th>
-                  <th scope="col">Took</th>
+            <SmallTable class="polls" head={["Time", "Response", "Items", "New", "Took"]}>
+              {rows.map(({ at, method, status, requests, items, published, error, durationMs }) => (
+                <tr key={at}>
+                  <td>
+                    <Time at={at} as="ago" />
+                  </td>
+                  <td class={error === null ? undefined : "bad"}>
+                    {method} {status ?? "no response"}
+                    {requests > 1 && ` in ${formatCount(requests)} requests`}
+                    {error !== null && <code> {error}</code>}
+                  </td>
+                  <td>{formatCount(items)}</td>
+                  <td>{formatCount(published)}</td>
+                  <td>{formatDuration(durationMs)}</td>
                 </tr>
-              </thead>
-              <tbody>
-                {rows.map(({ at, method, status, requests, items, published, error, durationMs }) => (
-                  <tr key={at}>
-                    <td>
-                      <Time at={at} as="ago" />
-                    </td>
-                    <td class={error === null ? undefined : "bad"}>
-                      {method} {status ?? "no response"}
-                      {requests > 1 && ` in ${formatCount(requests)} requests`}
-                      {error !== null && <code> {error}</code>}
-                    </td>
-                    <td>{formatCount(items)}</td>
-                    <td>{formatCount(published)}</td>
-                    <td>{formatDuration(durationMs)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+              ))}
+            </SmallTable>
           )
         }
       </WhenLoaded>

@@ -24,7 +24,7 @@ export function Reconcile({ appId, reconcile: { channelUid, last, missed } }: Pr
       )}
       <Facts
         facts={{
-          "Finds missed events of": <UntrustedText>{channelUid}</UntrustedText>,
+          "Finds missed events of": channelUid,
           "Last comparison": last === null ? "not done yet" : <Time at={last.at} as="ago" />,
           ...(last !== null && {
             Compared: formatCount(last.items),

@@ -1,6 +1,6 @@
-import { api, type Schemas } from "../../api/client.ts";
+import type { Schemas } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useGet, useList } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { APP_COLUMN, columnsFor } from "../../kit/layout/app-column.tsx";
 import { Page } from "../../kit/layout/page.tsx";
@@ -10,7 +10,6 @@ import { FilterBar, useFilters } from "../../kit/list/filters.tsx";
 import { type Column, CountLine, Table } from "../../kit/list/table.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
 import { Time } from "../../kit/text/time.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { SourceDetail } from "./detail.tsx";
 import { SourceState } from "./state-badge.tsx";
 
@@ -21,33 +20,19 @@ const REFRESH_MS = 5_000;
 const MAX_SHOWN = 200;
 
 const COLUMNS: readonly Column<Listed>[] = [
-  {
-    title: "Channel",
-    cell: ({ channelUid }) => <UntrustedText>{channelUid}</UntrustedText>,
-    width: "minmax(0, 1.4fr)",
-  },
+  { title: "Channel", cell: ({ channelUid }) => channelUid, width: "minmax(0, 1.4fr)" },
   APP_COLUMN,
   { title: "Kind", cell: ({ kind }) => kind, width: "4.5rem", priority: 2 },
   { title: "State", cell: (source) => <SourceState {...source} />, width: "minmax(7rem, 1.6fr)" },
   { title: "Last event", cell: ({ lastEventAt }) => <Time at={lastEventAt} as="ago" />, width: "7rem" },
-  {
-    title: "Next",
-    cell: ({ nextPollAt }) => <Time at={nextPollAt} as="ago" />,
-    width: "7rem",
-    priority: 3,
-  },
+  { title: "Next", cell: ({ nextPollAt }) => <Time at={nextPollAt} as="ago" />, width: "7rem", priority: 3 },
   {
     title: "Cursor moved",
     cell: ({ cursor }) => <Time at={cursor.updatedAt} as="ago" />,
     width: "7rem",
     priority: 3,
   },
-  {
-    title: "Last error",
-    cell: ({ lastError }) => <UntrustedText>{lastError?.message}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-    priority: 2,
-  },
+  { title: "Last error", cell: ({ lastError }) => lastError?.message, width: "minmax(0, 2fr)", priority: 2 },
 ];
 
 const FILTERS = ["app", "channel"] as const;
@@ -59,11 +44,7 @@ export default function Sources() {
   const { app: appId, channel } = values;
   const places = useTopicFilters(appId);
   const asked = { ...(appId && { appId }), ...(channel && { channel }) };
-  const loaded = useLoad(
-    (signal) => api.list("/sources", { query: { ...asked, limit: MAX_SHOWN }, signal }),
-    [JSON.stringify(asked)],
-    { everyMs: REFRESH_MS },
-  );
+  const loaded = useList("/sources", { query: { ...asked, limit: MAX_SHOWN } }, { everyMs: REFRESH_MS });
   const linked = appId && channel ? keyOf({ appId, channelUid: channel }) : undefined;
   const open = query.source ?? linked;
   return (
@@ -121,10 +102,7 @@ interface OpenSourceProps {
 
 function OpenSource({ source, onClose, onChanged }: OpenSourceProps) {
   const { appId, channelUid: channelId } = source;
-  const loaded = useLoad(
-    (signal) => api.get("/apps/{appId}/channels/{channelId}", { path: { appId, channelId }, signal }),
-    [],
-  );
+  const loaded = useGet("/apps/{appId}/channels/{channelId}", { path: { appId, channelId } });
   return (
     <WhenLoaded loaded={loaded} lines={8}>
       {(channel) => (

@@ -5,6 +5,7 @@ import {
   composeUrlPoll,
   composeWebhook,
 } from "../../../channels/compose-channel.ts";
+import { Select, TextArea, TextField, toLines } from "../../kit/form/field.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { useConnectionChoice } from "./connection-choice.tsx";
@@ -24,12 +25,6 @@ interface Props {
 
 const UIDS: Readonly<Record<Way, string>> = { webhook: "hooks", poll: "poll", stream: "stream" };
 const EVERY: readonly Way[] = ["webhook", "poll", "stream"];
-
-const toLines = (text: string): readonly string[] =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 
 /** Second step for a sender without a preset: its scheme, a sample of its body, and where the type is. */
 export function AnySender({ way, onWay, onBack, onMade }: Props) {
@@ -88,34 +83,19 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
         <h2>{WAYS[way].title}</h2>
         {way === "webhook" ? (
           <>
-            <label class="field">
-              <span class="field-name">How the sender signs</span>
-              <select
-                value={schemeName}
-                onChange={({ currentTarget: { value } }) => {
-                  const next = value as SchemeName;
-                  setScheme(next);
-                  if (isGenerated(secret)) setSecret(generateSecret(findScheme(next).secretPrefix));
-                }}
-              >
-                {Object.entries(SCHEMES).map(([name, { title }]) => (
-                  <option key={name} value={name}>
-                    {title}
-                  </option>
-                ))}
-              </select>
-              <span class="field-help">The settings of the channel offer further schemes.</span>
-            </label>
+            <Select
+              label="How the sender signs"
+              help="The settings of the channel offer further schemes."
+              value={schemeName}
+              options={Object.entries(SCHEMES).map(([value, { title }]) => ({ value, label: title }))}
+              onChange={(value) => {
+                const next = value as SchemeName;
+                setScheme(next);
+                if (isGenerated(secret)) setSecret(generateSecret(findScheme(next).secretPrefix));
+              }}
+            />
             {scheme.header !== undefined && (
-              <label class="field">
-                <span class="field-name">Header</span>
-                <input
-                  type="text"
-                  placeholder={scheme.header}
-                  value={header}
-                  onInput={(event) => setHeader(event.currentTarget.value)}
-                />
-              </label>
+              <TextField label="Header" placeholder={scheme.header} value={header} onChange={setHeader} />
             )}
             {needsSecret && (
               <SecretField
@@ -126,106 +106,84 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
                 onChange={setSecret}
               />
             )}
-            <label class="field">
-              <span class="field-name">
-                Sample body <span class="faint">optional</span>
-              </span>
-              <textarea
-                rows={5}
-                spellcheck={false}
-                placeholder='{"type": "order.created", …}'
-                value={sample}
-                onInput={(event) => setSample(event.currentTarget.value)}
-              />
-              <span class="field-help">Paste a delivery of the sender to choose its type path.</span>
-            </label>
+            <TextArea
+              label="Sample body"
+              isOptional
+              help="Paste a delivery of the sender to choose its type path."
+              rows={5}
+              placeholder='{"type": "order.created", …}'
+              value={sample}
+              onChange={setSample}
+            />
           </>
         ) : (
-          <label class="field">
-            <span class="field-name">URL</span>
-            <input
-              type="url"
-              required
-              placeholder="https://api.example.com/events"
-              value={url}
-              onInput={(event) => setUrl(event.currentTarget.value)}
-            />
-          </label>
+          <TextField
+            label="URL"
+            type="url"
+            required
+            placeholder="https://api.example.com/events"
+            value={url}
+            onChange={setUrl}
+          />
         )}
         {way === "poll" && (
           <>
-            <label class="field">
-              <span class="field-name">Path of the items</span>
-              <input
-                type="text"
-                required
-                value={poll.itemsPath}
-                onInput={(event) => setPoll({ ...poll, itemsPath: event.currentTarget.value })}
-              />
-              <span class="field-help">$ if the response is the list, or for example $.data.</span>
-            </label>
-            <label class="field">
-              <span class="field-name">Path of the id in an item</span>
-              <input
-                type="text"
-                value={poll.itemId}
-                onInput={(event) => setPoll({ ...poll, itemId: event.currentTarget.value })}
-              />
-              <span class="field-help">If it is empty, a changed item is a new one.</span>
-            </label>
-            <label class="field">
-              <span class="field-name">Seconds between polls</span>
-              <input
-                type="number"
-                required
-                min={1}
-                value={poll.intervalSeconds}
-                onInput={(event) => setPoll({ ...poll, intervalSeconds: event.currentTarget.valueAsNumber })}
-              />
-            </label>
+            <TextField
+              label="Path of the items"
+              help="$ if the response is the list, or for example $.data."
+              required
+              value={poll.itemsPath}
+              onChange={(itemsPath) => setPoll({ ...poll, itemsPath })}
+            />
+            <TextField
+              label="Path of the id in an item"
+              help="If it is empty, a changed item is a new one."
+              value={poll.itemId}
+              onChange={(itemId) => setPoll({ ...poll, itemId })}
+            />
+            <TextField
+              label="Seconds between polls"
+              type="number"
+              required
+              min={1}
+              value={poll.intervalSeconds}
+              onChange={(text) => setPoll({ ...poll, intervalSeconds: Number.parseInt(text, 10) })}
+            />
           </>
         )}
         {way !== "webhook" && connection.field}
-        <label class="field">
-          <span class="field-name">
-            Type path <span class="faint">optional</span>
-          </span>
-          <input
-            type="text"
-            list="type-paths"
-            spellcheck={false}
-            placeholder="$.type"
-            value={typePath}
-            onInput={(event) => setTypedPath(event.currentTarget.value)}
-          />
-          <datalist id="type-paths">
-            {candidates.map(({ path, value }) => (
-              <option key={path} value={path}>
-                {value}
-              </option>
-            ))}
-          </datalist>
-          <span class="field-help">
-            {found === undefined ? (
+        <TextField
+          label="Type path"
+          isOptional
+          help={
+            found === undefined ? (
               "Path of the event type. If it is empty, every delivery has the type below."
             ) : (
               <>
                 In the sample: <UntrustedText max={120}>{found}</UntrustedText>
               </>
-            )}
-          </span>
-        </label>
-        <label class="field">
-          <span class="field-name">Event types, one per line</span>
-          <textarea
-            rows={2}
-            required
-            spellcheck={false}
-            value={types}
-            onInput={(event) => setTypedTypes(event.currentTarget.value)}
-          />
-          <span class="field-help">Other types go to quarantine, and you can add types later.</span>
-        </label>
+            )
+          }
+          list="type-paths"
+          placeholder="$.type"
+          value={typePath}
+          onChange={setTypedPath}
+        />
+        <datalist id="type-paths">
+          {candidates.map(({ path, value }) => (
+            <option key={path} value={path}>
+              {value}
+            </option>
+          ))}
+        </datalist>
+        <TextArea
+          label="Event types, one per line"
+          help="Other types go to quarantine, and you can add types later."
+          rows={2}
+          required
+          value={types}
+          onChange={setTypedTypes}
+        />
         <ChannelName value={uid} onChange={setUid} />
         {appField}
         <FormFoot

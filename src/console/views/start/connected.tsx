@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send } from "../../api/client.ts";
+import { type Schemas, send } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
 import { useAction } from "../../api/use-action.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useGet } from "../../api/use-load.ts";
 import { ErrorNote, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { toast } from "../../kit/feedback/toast.tsx";
 import { Form } from "../../kit/form/form.tsx";
@@ -31,10 +31,9 @@ const REFRESH_MS = 5_000;
 
 /** Last step of setting up a channel: connects the sender, sends a test event, and shows the first events. */
 export function Connected({ appId, channelUid, preset, secret, onAgain }: Props) {
-  const loaded = useLoad(
-    (signal) =>
-      api.get("/apps/{appId}/channels/{channelId}", { path: { appId, channelId: channelUid }, signal }),
-    [appId, channelUid],
+  const loaded = useGet(
+    "/apps/{appId}/channels/{channelId}",
+    { path: { appId, channelId: channelUid } },
     { everyMs: REFRESH_MS },
   );
   return (

@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { api, type Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Select } from "../../kit/form/field.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { Facts } from "../../kit/layout/page.tsx";
 import { ResourceForm } from "../../kit/resource/resource-form.tsx";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
 import { Authorize } from "../connections/authorize.tsx";
 import type { ProviderApi } from "./provider-fields.tsx";
@@ -43,30 +43,26 @@ export function useConnectionChoice(props: Props): {
     <WhenLoaded loaded={connections}>
       {({ rows }) => (
         <>
-          <label class="field">
-            <span class="field-name">Connection</span>
-            <select
-              required={!isOptional}
-              value={value ?? ""}
-              onChange={(event) => onChange(event.currentTarget.value || undefined)}
-            >
-              <option value="">
-                {required === undefined ? "none" : isOptional ? "choose later" : "choose …"}
-              </option>
-              {rows
+          <Select
+            label="Connection"
+            required={!isOptional}
+            value={value ?? ""}
+            options={[
+              {
+                value: "",
+                label: required === undefined ? "none" : isOptional ? "choose later" : "choose …",
+              },
+              ...rows
                 .filter(({ kind }) => kinds.length === 0 || kinds.some((one) => one === kind))
-                .map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-            </select>
-          </label>
+                .map(({ id, name }) => ({ value: id, label: name })),
+            ]}
+            onChange={(id) => onChange(id || undefined)}
+          />
           <Facts
             facts={{
-              "Create the credentials at": hint !== "" && <UntrustedText>{hint}</UntrustedText>,
-              Permissions: scopes.length > 0 && <UntrustedText>{scopes.join(", ")}</UntrustedText>,
-              "Allowed origin": origin !== undefined && <UntrustedText>{origin}</UntrustedText>,
+              "Create the credentials at": hint !== "" && hint,
+              Permissions: scopes.length > 0 && scopes.join(", "),
+              "Allowed origin": origin ?? false,
             }}
           />
           {hasPermission("connections.write") && (

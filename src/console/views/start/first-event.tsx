@@ -1,6 +1,5 @@
-import { api } from "../../api/client.ts";
 import { formatQuery } from "../../api/curl.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useGet, useList } from "../../api/use-load.ts";
 import { LastError, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { Time } from "../../kit/text/time.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -17,16 +16,8 @@ const SHOWN = 5;
 
 /** The newest events of the channel, which appear as they arrive. */
 export function FirstEvent({ appId, channelUid }: Props) {
-  const loaded = useLoad(
-    (signal) =>
-      api.list("/apps/{appId}/events", {
-        path: { appId },
-        query: { channel: channelUid, order: "newest", limit: SHOWN },
-        signal,
-      }),
-    [appId, channelUid],
-    { everyMs: REFRESH_MS },
-  );
+  const query = { channel: channelUid, order: "newest", limit: SHOWN } as const;
+  const loaded = useList("/apps/{appId}/events", { path: { appId }, query }, { everyMs: REFRESH_MS });
   return (
     <WhenLoaded loaded={loaded} lines={1}>
       {({ rows }) => (
@@ -58,13 +49,9 @@ export function FirstEvent({ appId, channelUid }: Props) {
 
 /** State of the source of a channel that fetches its events. */
 export function ShownSource({ appId, channelUid }: Props) {
-  const loaded = useLoad(
-    (signal) =>
-      api.get("/apps/{appId}/channels/{channelId}/source", {
-        path: { appId, channelId: channelUid },
-        signal,
-      }),
-    [appId, channelUid],
+  const loaded = useGet(
+    "/apps/{appId}/channels/{channelId}/source",
+    { path: { appId, channelId: channelUid } },
     { everyMs: REFRESH_MS },
   );
   return (

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { composePoll, composeWebhook, findOrigin } from "../../../channels/compose-channel.ts";
 import type { Schemas } from "../../api/client.ts";
+import { Select, TextArea, toLines } from "../../kit/form/field.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
@@ -35,10 +36,7 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
   const stream = way === "poll" ? streams.find(({ name }) => name === arrival) : undefined;
   const target = way === "webhook" ? registrations.find((one) => one.target === arrival) : undefined;
   const called = stream ?? target;
-  const wanted = types
-    .split("\n")
-    .map((type) => type.trim())
-    .filter((type) => type !== "");
+  const wanted = toLines(types);
   const channel = stream
     ? composePoll(uid, stream.title, { preset: preset.preset, stream: stream.name }, choice.params)
     : composeWebhook(uid, title, preset.preset, wanted);
@@ -77,28 +75,22 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
           <UntrustedText>{preset.description}</UntrustedText>
         </p>
         {(way === "poll" || registrations.length > 0) && (
-          <label class="field">
-            <span class="field-name">How events arrive</span>
-            <select value={arrival} onChange={({ currentTarget: { value } }) => arrive(way, value)}>
-              {way === "poll" ? (
-                streams.map(({ name, title: list }) => (
-                  <option key={name} value={name}>
-                    Inlet polls: {list}
-                  </option>
-                ))
-              ) : (
-                <>
-                  <option value={BY_HAND}>You add a webhook at {title}</option>
-                  {registrations.map((one) => (
-                    <option key={one.target} value={one.target}>
-                      Register at {title}
-                      {registrations.length > 1 && `: ${one.title}`}
-                    </option>
-                  ))}
-                </>
-              )}
-            </select>
-          </label>
+          <Select
+            label="How events arrive"
+            value={arrival}
+            options={
+              way === "poll"
+                ? streams.map(({ name, title: list }) => ({ value: name, label: `Inlet polls: ${list}` }))
+                : [
+                    { value: BY_HAND, label: `You add a webhook at ${title}` },
+                    ...registrations.map((one) => ({
+                      value: one.target,
+                      label: `Register at ${title}${registrations.length > 1 ? `: ${one.title}` : ""}`,
+                    })),
+                  ]
+            }
+            onChange={(value) => arrive(way, value)}
+          />
         )}
         {called && (
           <ProviderFields
@@ -114,20 +106,19 @@ export function MakeChannel({ preset, onBack, onMade }: Props) {
           />
         )}
         {!stream && (
-          <label class="field">
-            <span class="field-name">Event types, one per line</span>
-            <textarea
-              rows={3}
-              required={!target}
-              spellcheck={false}
-              value={types}
-              onInput={(event) => setTypes(event.currentTarget.value)}
-            />
-            <span class="field-help">
-              Use the type names of {title}. Other types go to quarantine, and you can add types later.
-              {target && " Without types, the channel accepts all."}
-            </span>
-          </label>
+          <TextArea
+            label="Event types, one per line"
+            help={
+              <>
+                Use the type names of {title}. Other types go to quarantine, and you can add types later.
+                {target && " Without types, the channel accepts all."}
+              </>
+            }
+            rows={3}
+            required={!target}
+            value={types}
+            onChange={setTypes}
+          />
         )}
         <ChannelName value={uid} onChange={setUid} />
         {appField}

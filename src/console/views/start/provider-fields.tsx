@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Schemas } from "../../api/client.ts";
+import { TextField } from "../../kit/form/field.tsx";
 import { isRecord, type Schema } from "../../kit/form/schema.ts";
 import { SchemaForm } from "../../kit/form/schema-form.tsx";
 import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
@@ -50,16 +51,14 @@ export function ProviderFields({ api, choice, onChange, connection, details }: P
         details={details}
       />
       {isRegistration(api) && !api.baseUrl.startsWith("{{") && (
-        <label class="field">
-          <span class="field-name">URL of the API</span>
-          <input
-            type="url"
-            placeholder={api.baseUrl}
-            value={choice.baseUrl ?? ""}
-            onInput={({ currentTarget: { value } }) => onChange({ ...choice, baseUrl: value || undefined })}
-          />
-          <span class="field-help">Only for an installation of your own.</span>
-        </label>
+        <TextField
+          label="URL of the API"
+          help="Only for an installation of your own."
+          type="url"
+          placeholder={api.baseUrl}
+          value={choice.baseUrl ?? ""}
+          onChange={(value) => onChange({ ...choice, baseUrl: value || undefined })}
+        />
       )}
       {connection}
     </>

@@ -1,3 +1,4 @@
+import { TextField } from "../../kit/form/field.tsx";
 import { Button } from "../../kit/layout/button.tsx";
 import { CopyButton } from "../../kit/text/copy.tsx";
 
@@ -24,22 +25,17 @@ interface Props {
 export function SecretField({ label, hint, secret, onChange, generate }: Props) {
   const { value, generated } = secret;
   const isVisible = generated !== undefined;
-  const input = {
-    required: true,
-    autoComplete: "off",
-    spellcheck: false,
-    value,
-    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
-      onChange({ value: event.currentTarget.value, generated }),
-  };
   return (
     <>
-      {/* biome-ignore lint/a11y/noLabelWithoutControl: its input is one of two */}
-      <label class="field">
-        <span class="field-name">{label}</span>
-        {isVisible ? <input type="text" class="mono" {...input} /> : <input type="password" {...input} />}
-        <span class="field-help">{hint} Inlet stores it encrypted and never shows it again.</span>
-      </label>
+      <TextField
+        label={label}
+        help={`${hint} Inlet stores it encrypted and never shows it again.`}
+        type={isVisible ? "text" : "password"}
+        class={isVisible ? "mono" : ""}
+        required
+        value={value}
+        onChange={(text) => onChange({ value: text, generated })}
+      />
       <div class="row">
         <Button onClick={() => onChange(generate())}>Generate a secret</Button>
         {isVisible && <CopyButton text={value} what="secret" />}

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Schemas } from "../../api/client.ts";
 import { useLoad } from "../../api/use-load.ts";
+import { TextField } from "../../kit/form/field.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { WAYS, type Way } from "./ways.tsx";
 
@@ -37,15 +38,15 @@ export function Senders({ presets, onChoose }: Props) {
       </Section>
       {presets.length > 0 && (
         <Section title="Providers">
-          <label class="field provider-search">
-            <span class="field-name">Sender</span>
-            <input
+          <div class="provider-search">
+            <TextField
+              label="Sender"
               type="search"
               value={words}
               placeholder={`Search ${presets.length} providers`}
-              onInput={(event) => setWords(event.currentTarget.value)}
+              onChange={setWords}
             />
-          </label>
+          </div>
           <ul class="providers">
             {found.map(({ preset, title, description }) => (
               <li key={preset}>

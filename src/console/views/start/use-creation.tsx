@@ -10,6 +10,7 @@ import {
 } from "../../../channels/compose-channel.ts";
 import { type Schemas, send } from "../../api/client.ts";
 import { type Action, useAction } from "../../api/use-action.ts";
+import { Select, TextField } from "../../kit/form/field.tsx";
 import { apps, reloadApps, SYSTEM_APP, useAppId } from "../../kit/layout/apps.tsx";
 import { hasPermission } from "../../session/session.ts";
 
@@ -60,17 +61,15 @@ export function useCreation(
     onMade({ app: isNew ? await install(id) : appId, channel: uid });
   });
   const appField = (
-    <label class="field">
-      <span class="field-name">App</span>
-      <select value={appId} onChange={(event) => setAppId(event.currentTarget.value)}>
-        {mayInstall && <option value={NEW_APP}>a new one</option>}
-        {known.map(({ id, uid: name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      label="App"
+      value={appId ?? NEW_APP}
+      options={[
+        ...(mayInstall ? [{ value: NEW_APP, label: "a new one" }] : []),
+        ...known.map(({ id, uid: name }) => ({ value: id, label: name })),
+      ]}
+      onChange={setAppId}
+    />
   );
   return { call, action, appField };
 }
@@ -81,14 +80,11 @@ interface NameProps {
 }
 
 export const ChannelName = ({ value, onChange }: NameProps) => (
-  <label class="field">
-    <span class="field-name">Name of the channel</span>
-    <input
-      type="text"
-      required
-      pattern="[A-Za-z0-9_\-]{1,64}"
-      value={value}
-      onInput={(event) => onChange(event.currentTarget.value)}
-    />
-  </label>
+  <TextField
+    label="Name of the channel"
+    required
+    pattern="[A-Za-z0-9_\-]{1,64}"
+    value={value}
+    onChange={onChange}
+  />
 );

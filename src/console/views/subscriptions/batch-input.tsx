@@ -1,3 +1,5 @@
+import { TextField } from "../../kit/form/field.tsx";
+
 export interface BatchValues {
   readonly maxEvents: string;
   /** Empty for the default of the API, like `maxWaitMs`. */
@@ -26,53 +28,41 @@ interface Props {
 
 /** Fields for the number of events in a request. The limits of a batch appear if a request may contain several. */
 export function BatchInput({ values, onChange }: Props) {
+  const field = (name: keyof BatchValues) => ({
+    type: "number" as const,
+    value: values[name],
+    onChange: (value: string) => onChange({ ...values, [name]: value }),
+  });
   return (
     <>
-      <label class="field">
-        <span class="field-name">Events per request</span>
-        <input
-          type="number"
-          min={1}
-          max={1_000}
-          required
-          value={values.maxEvents}
-          onInput={(event) => onChange({ ...values, maxEvents: event.currentTarget.value })}
-        />
-        <span class="field-help">
-          With more than one, each request is a batch of CloudEvents, and your handler can reject some of
-          them.
-        </span>
-      </label>
+      <TextField
+        label="Events per request"
+        help="With more than one, each request is a batch of CloudEvents, and your handler can reject some of them."
+        min={1}
+        max={1_000}
+        required
+        {...field("maxEvents")}
+      />
       {values.maxEvents !== "1" && (
         <>
-          <label class="field">
-            <span class="field-name">
-              Bytes per request <span class="faint">optional</span>
-            </span>
-            <input
-              type="number"
-              min={1_024}
-              max={16 * 1024 * 1024}
-              placeholder="1048576"
-              value={values.maxBytes}
-              onInput={(event) => onChange({ ...values, maxBytes: event.currentTarget.value })}
-            />
-            <span class="field-help">A larger event is sent alone.</span>
-          </label>
-          <label class="field">
-            <span class="field-name">
-              Wait for more events, in milliseconds <span class="faint">optional</span>
-            </span>
-            <input
-              type="number"
-              min={0}
-              max={60_000}
-              placeholder="1000"
-              value={values.maxWaitMs}
-              onInput={(event) => onChange({ ...values, maxWaitMs: event.currentTarget.value })}
-            />
-            <span class="field-help">A request is sent earlier if it is full.</span>
-          </label>
+          <TextField
+            label="Bytes per request"
+            isOptional
+            help="A larger event is sent alone."
+            min={1_024}
+            max={16 * 1024 * 1024}
+            placeholder="1048576"
+            {...field("maxBytes")}
+          />
+          <TextField
+            label="Wait for more events, in milliseconds"
+            isOptional
+            help="A request is sent earlier if it is full."
+            min={0}
+            max={60_000}
+            placeholder="1000"
+            {...field("maxWaitMs")}
+          />
         </>
       )}
     </>

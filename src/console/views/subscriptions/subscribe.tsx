@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
-import { api, type Schemas, send } from "../../api/client.ts";
+import { type Schemas, send } from "../../api/client.ts";
 import { useAction } from "../../api/use-action.ts";
-import { useLoad } from "../../api/use-load.ts";
+import { useList } from "../../api/use-load.ts";
 import { Dialog } from "../../kit/feedback/dialog.tsx";
 import { ShownOnce } from "../../kit/feedback/shown-once.tsx";
 import { WhenLoaded } from "../../kit/feedback/states.tsx";
+import { Field, Select, TextArea, TextField } from "../../kit/form/field.tsx";
 import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { BatchInput, NO_BATCH, toBatch } from "./batch-input.tsx";
@@ -18,8 +19,12 @@ interface Props {
 
 const WHEN_EXAMPLE = '{"properties": {"data": {"properties": {"total": {"minimum": 10}}}}}';
 
-/** Value of the handler's `ordered`, as the value of a form field. */
-type Ordering = "false" | "true" | "key";
+/** Values of the handler's `ordered`, as values of a form field. */
+const ORDERINGS = [
+  { value: "false", label: "send events as fast as possible" },
+  { value: "key", label: "keep the order of each partitionkey" },
+  { value: "true", label: "keep the order of each topic" },
+];
 
 /** Parses JSON. Returns an invalid text unchanged, so that the API rejects it instead of subscribing to all events. */
 function parseJson(text: string): unknown {
@@ -31,14 +36,11 @@ function parseJson(text: string): unknown {
 }
 
 export function Subscribe({ appId, onClose, onMade }: Props) {
-  const channels = useLoad(
-    (signal) => api.list("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 }, signal }),
-    [appId],
-  );
+  const channels = useList("/apps/{appId}/channels", { path: { appId }, query: { limit: 200 } });
   const [eventUid, setEventUid] = useState("*");
   const [startAt, setStartAt] = useState("now");
   const [url, setUrl] = useState("");
-  const [ordered, setOrdered] = useState<Ordering>("false");
+  const [ordered, setOrdered] = useState("false");
   const [batch, setBatch] = useState(NO_BATCH);
   const [made, setMade] = useState<Schemas["Subscribed"]>();
   const [filter, setFilter] = useState("");
@@ -56,14 +58,19 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
     if (subscription.handler?.secret) setMade(subscription);
     else onClose();
   });
-  if (made?.handler?.secret) return <Secret secret={made.handler.secret} onClose={onClose} />;
+  if (made?.handler?.secret)
+    return (
+      <ShownOnce title="Subscribed" onClose={onClose}>
+        <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
+        <Code text={made.handler.secret} label="secret" wrap />
+      </ShownOnce>
+    );
   return (
     <Dialog title="Subscribe" onClose={onClose}>
       <Form onSubmit={action.run}>
         <WhenLoaded loaded={channels} lines={2}>
           {({ rows }) => (
-            <label class="field">
-              <span class="field-name">Events</span>
+            <Field label="Events">
               <select value={eventUid} onChange={(event) => setEventUid(event.currentTarget.value)}>
                 <option value="*">all events of the app</option>
                 {rows.map(({ uid, events }) => (
@@ -77,67 +84,42 @@ export function Subscribe({ appId, onClose, onMade }: Props) {
                   </optgroup>
                 ))}
               </select>
-            </label>
+            </Field>
           )}
         </WhenLoaded>
         <PlaceInput value={startAt} onChange={setStartAt} />
-        <label class="field">
-          <span class="field-name">
-            Send each event to <span class="faint">optional</span>
-          </span>
-          <input
-            type="url"
-            value={url}
-            placeholder="https://"
-            spellcheck={false}
-            onInput={(event) => setUrl(event.currentTarget.value)}
-          />
-          <span class="field-help">
-            Inlet sends each event to this address in a signed POST request, and retries until it is accepted.
-            Leave it empty to read the events with any Redis client or the library.
-          </span>
-        </label>
+        <TextField
+          label="Send each event to"
+          isOptional
+          help="Inlet sends each event to this address in a signed POST request, and retries until it is accepted. Leave it empty to read the events with any Redis client or the library."
+          type="url"
+          value={url}
+          placeholder="https://"
+          onChange={setUrl}
+        />
         {url !== "" && (
-          <label class="field">
-            <span class="field-name">Order</span>
-            <select value={ordered} onChange={(event) => setOrdered(event.currentTarget.value as Ordering)}>
-              <option value="false">send events as fast as possible</option>
-              <option value="key">keep the order of each partitionkey</option>
-              <option value="true">keep the order of each topic</option>
-            </select>
-            <span class="field-help">
-              In order, an event that your handler rejects delays the later ones for about an hour at most.
-              The keyPath of a definition sets the partitionkey of its events.
-            </span>
-          </label>
-        )}
-        {url !== "" && <BatchInput values={batch} onChange={setBatch} />}
-        {url !== "" && (
-          <label class="field">
-            <span class="field-name">
-              Only events that match <span class="faint">optional</span>
-            </span>
-            <textarea
+          <>
+            <Select
+              label="Order"
+              help="In order, an event that your handler rejects delays the later ones for about an hour at most. The keyPath of a definition sets the partitionkey of its events."
+              value={ordered}
+              options={ORDERINGS}
+              onChange={setOrdered}
+            />
+            <BatchInput values={batch} onChange={setBatch} />
+            <TextArea
+              label="Only events that match"
+              isOptional
+              help="A JSON Schema over the event. Other events are acknowledged without a request."
               rows={4}
               value={filter}
               placeholder={WHEN_EXAMPLE}
-              spellcheck={false}
-              onInput={(event) => setFilter(event.currentTarget.value)}
+              onChange={setFilter}
             />
-            <span class="field-help">
-              A JSON Schema over the event. Other events are acknowledged without a request.
-            </span>
-          </label>
+          </>
         )}
         <FormFoot action={action} call={call} verb="Subscribe" onCancel={onClose} />
       </Form>
     </Dialog>
   );
 }
-
-const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => (
-  <ShownOnce title="Subscribed" onClose={onClose}>
-    <p>Your handler verifies signatures with this secret (Standard Webhooks). It is shown only once.</p>
-    <Code text={secret} label="secret" wrap />
-  </ShownOnce>
-);

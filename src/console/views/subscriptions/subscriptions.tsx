@@ -1,27 +1,19 @@
-import { useState } from "preact/hooks";
-import { api, type Schemas } from "../../api/client.ts";
-import { Empty } from "../../kit/feedback/states.tsx";
-import { Button } from "../../kit/layout/button.tsx";
-import { Badge, Page } from "../../kit/layout/page.tsx";
-import { useFilters } from "../../kit/list/filters.tsx";
-import { PagedTable } from "../../kit/list/loaded-table.tsx";
+import type { Schemas } from "../../api/client.ts";
+import { DialogButton } from "../../kit/feedback/buttons.tsx";
+import { LastError } from "../../kit/feedback/states.tsx";
+import { Badge } from "../../kit/layout/page.tsx";
 import type { Column } from "../../kit/list/table.tsx";
-import { usePages } from "../../kit/list/use-pages.ts";
+import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
 import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
-import { UntrustedText } from "../../kit/text/untrusted-text.tsx";
 import { hasPermission } from "../../session/session.ts";
-import { SubscriptionDetail } from "./detail.tsx";
+import { factsOf, HandlerFacts, HowToRead, SubscriptionActions } from "./detail.tsx";
 import { Subscribe } from "./subscribe.tsx";
 
 type Subscription = Schemas["Subscription"];
 
 const COLUMNS: readonly Column<Subscription>[] = [
-  {
-    title: "Events",
-    cell: ({ eventUid }) => <UntrustedText>{eventUid}</UntrustedText>,
-    width: "minmax(0, 2fr)",
-  },
+  { title: "Events", cell: ({ eventUid }) => eventUid, width: "minmax(0, 2fr)" },
   {
     title: "State",
     cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
@@ -29,8 +21,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
   },
   {
     title: "Read by",
-    cell: ({ handler }) =>
-      handler ? <UntrustedText>{handler.url}</UntrustedText> : <span class="faint">readers</span>,
+    cell: ({ handler }) => handler?.url ?? <span class="faint">readers</span>,
     width: "minmax(0, 2fr)",
     priority: 2,
   },
@@ -54,65 +45,46 @@ const COLUMNS: readonly Column<Subscription>[] = [
 
 const counted = (count: number | null): string => (count === null ? "–" : formatCount(count));
 
+const specOf = (appId: string): ResourceSpec<Subscription> => ({
+  title: "Subscriptions",
+  one: "subscription",
+  many: "subscriptions",
+  lead: "A subscription delivers events to a handler or to readers. Each one keeps its own position on its topics.",
+  path: `/apps/${appId}/subscriptions`,
+  noun: "apps",
+  columns: COLUMNS,
+  pageActions: (onMade) =>
+    hasPermission("apps.write") && (
+      <DialogButton look="primary" label="Subscribe">
+        {(onClose) => <Subscribe appId={appId} onClose={onClose} onMade={onMade} />}
+      </DialogButton>
+    ),
+  empty: (
+    <p>
+      Subscribe with an address to have each event sent there. Without one, you read events with any Redis
+      client or the library.
+    </p>
+  ),
+  openParam: "subscription",
+  everyMs: 5_000,
+  titleOf: ({ eventUid }) => `Subscription to ${eventUid}`,
+  head: ({ lastError, state }) => lastError && <LastError error={lastError} isBad={state === "failing"} />,
+  facts: factsOf,
+  more: (subscription) =>
+    subscription.handler ? (
+      <HandlerFacts handler={subscription.handler} />
+    ) : (
+      <HowToRead subscription={subscription} />
+    ),
+  actions: (subscription, onChanged) =>
+    hasPermission("apps.write") && <SubscriptionActions subscription={subscription} onChanged={onChanged} />,
+  remove: {
+    consequence: () => (
+      <p>This deletes its position and its dead letters. The events stay on their topics.</p>
+    ),
+  },
+});
+
 export default function Subscriptions({ appId }: { readonly appId: string }) {
-  const filters = useFilters(["subscription"]);
-  const [isSubscribing, setSubscribing] = useState(false);
-  const pages = usePages<Subscription>(
-    (page, signal) => api.list("/apps/{appId}/subscriptions", { path: { appId }, query: page, signal }),
-    [appId],
-  );
-  const open = filters.values.subscription;
-  const subscribe = hasPermission("apps.write") && (
-    <Button look="primary" onClick={() => setSubscribing(true)}>
-      Subscribe
-    </Button>
-  );
-  return (
-    <Page
-      title="Subscriptions"
-      lead="A subscription delivers events to a handler or to readers. Each one keeps its own position on its topics."
-      actions={subscribe}
-    >
-      <div class="split">
-        <div class="stack">
-          <PagedTable
-            label="Subscriptions"
-            columns={COLUMNS}
-            pages={pages}
-            keyOf={({ id }) => id}
-            onOpen={({ id }) => filters.set({ subscription: id })}
-            openKey={open}
-            of="subscriptions"
-            empty={
-              <Empty title="No subscriptions yet">
-                <p>
-                  Subscribe with an address to have each event sent there. Without one, you read events with
-                  any Redis client or the library.
-                </p>
-              </Empty>
-            }
-          />
-        </div>
-        {open !== undefined && (
-          <SubscriptionDetail
-            key={open}
-            appId={appId}
-            subscriptionId={open}
-            onClose={() => filters.set({})}
-            onChanged={pages.reload}
-          />
-        )}
-      </div>
-      {isSubscribing && (
-        <Subscribe
-          appId={appId}
-          onClose={() => setSubscribing(false)}
-          onMade={(id) => {
-            pages.reload();
-            filters.set({ subscription: id });
-          }}
-        />
-      )}
-    </Page>
-  );
+  return <ResourceView key={appId} spec={specOf(appId)} />;
 }
