@@ -8,6 +8,7 @@ import { installApp } from "../support/channels.ts";
 import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
 import { deliver, post } from "../support/deliver.ts";
 import { createIntake } from "../support/intakes.ts";
+import { PollUpstream } from "../support/poll-upstream.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -129,6 +130,24 @@ it("the console creates a channel that reads a stream of any sender, and shows t
     config: { url: "http://127.0.0.1:9/events", run: "always" },
     events: [{ type: "received" }],
   });
+});
+
+it("the console creates a channel that polls an API of any sender, and shows its first event when it arrives", async () => {
+  await using upstream = await PollUpstream.start();
+  await using opened = await console.open("/start");
+  const { page } = opened;
+  await page.getByRole("button", { name: /^Poll/ }).click();
+  await page.getByLabel("URL", { exact: true }).fill(`${upstream.origin}/rows`);
+  await page.getByLabel("Path of the items").fill("$.rows");
+  await page.getByLabel("Seconds between polls").fill("1");
+  await page.getByLabel("Event types, one per line").fill("row.added");
+  await page.getByRole("button", { name: "Create the channel" }).click();
+  await page.getByRole("heading", { name: "Inlet polls the API" }).waitFor();
+  await page.getByText("Waiting for the first event").waitFor();
+  await expect.poll(() => upstream.requests.length).toBeGreaterThan(0);
+  const { id } = upstream.insert();
+  await page.getByRole("link", { name: "row.added" }).click();
+  await page.getByRole("complementary", { name: "Event" }).getByText(`"id": "${id}"`).first().waitFor();
 });
 
 it("the console creates a channel that polls a list of a provider, and names an invalid parameter at its field", async () => {

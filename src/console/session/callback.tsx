@@ -3,6 +3,7 @@ import { useLocation } from "preact-iso";
 import { ApiError } from "../api/api-error.ts";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote, Loading } from "../kit/feedback/states.tsx";
+import { TextField } from "../kit/form/field.tsx";
 import { Form } from "../kit/form/form.tsx";
 import { Button } from "../kit/layout/button.tsx";
 import type { SignInResult } from "./issuer.ts";
@@ -59,18 +60,14 @@ export function Callback() {
         <h1>Sign in to Inlet</h1>
         {needsOrganization && result ? (
           <Form onSubmit={() => finish.run(result, organizationId.trim())}>
-            <label class="field">
-              <span>Organization</span>
-              <input
-                type="text"
-                required
-                spellcheck={false}
-                value={organizationId}
-                placeholder="org_…"
-                onInput={(event) => setOrganizationId(event.currentTarget.value)}
-              />
-              <small>The id of the organization to sign in to.</small>
-            </label>
+            <TextField
+              label="Organization"
+              help="The id of the organization to sign in to."
+              required
+              value={organizationId}
+              placeholder="org_…"
+              onChange={setOrganizationId}
+            />
             <Button type="submit" look="primary wide" disabled={finish.isRunning}>
               Continue
             </Button>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useAction } from "../api/use-action.ts";
 import { ErrorNote } from "../kit/feedback/states.tsx";
+import { TextField } from "../kit/form/field.tsx";
 import { Form } from "../kit/form/form.tsx";
 import { Button } from "../kit/layout/button.tsx";
 import { Mark } from "../kit/layout/icons.tsx";
@@ -49,22 +50,15 @@ export function SignIn({ why }: { readonly why?: string | undefined }) {
           </>
         )}
         <Form onSubmit={byKey.run}>
-          <label class="field">
-            <span>API key</span>
-            <input
-              type="password"
-              name="key"
-              required
-              autoComplete="off"
-              spellcheck={false}
-              value={key}
-              onInput={(event) => setKey(event.currentTarget.value)}
-            />
-            <small>
-              The gateway prints a key at its first start. The browser stores only a token of fifteen minutes,
-              never the key.
-            </small>
-          </label>
+          <TextField
+            label="API key"
+            help="The gateway prints a key at its first start. The browser stores only a token of fifteen minutes, never the key."
+            type="password"
+            name="key"
+            required
+            value={key}
+            onChange={setKey}
+          />
           {error && <ErrorNote error={error} />}
           <Button
             type="submit"

@@ -114,7 +114,7 @@ function OneDefinition({ definition, isOpen }: DefinitionProps) {
           {failure?.reason ?? (ignored !== null ? "ignored" : matches ? "matches" : "no match")}
         </Badge>
       </summary>
-      <dl class="yields">
+      <dl class="facts yields">
         {ignored !== null && (
           <div>
             <dt>when</dt>

@@ -10,7 +10,13 @@ import { Icon } from "../layout/icons.tsx";
 import { Page } from "../layout/page.tsx";
 import { createAppFilter, useTopicFilters } from "../layout/use-topic-filters.ts";
 import { useAddress } from "../list/address.ts";
-import { FilterBar, type FilterField, type FilterValues, useFilters } from "../list/filters.tsx";
+import {
+  FilterBar,
+  type FilterField,
+  type FilterValues,
+  TIME_FILTERS,
+  useFilters,
+} from "../list/filters.tsx";
 import { SelectableTable } from "../list/selectable-table.tsx";
 import { type Column, CountLine, Table, TIME_WIDTHS } from "../list/table.tsx";
 import { ApiCall } from "../text/api-call.tsx";
@@ -159,8 +165,7 @@ export function Workbench<Row extends FailureRow, Item, Answer>({
         fields={[
           createAppFilter(),
           ...spec.filters.map((filter) => (typeof filter === "string" ? places[filter] : filter)),
-          { name: "from", label: "From", kind: "time" },
-          { name: "to", label: "To", kind: "time" },
+          ...TIME_FILTERS,
         ]}
         values={values}
         onChange={set}

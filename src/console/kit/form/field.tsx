@@ -35,9 +35,11 @@ interface TextProps extends InputProps {
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;
+  readonly name?: string;
+  readonly maxLength?: number;
+  readonly autofocus?: boolean;
   /** Id of a `datalist` with suggestions. */
   readonly list?: string;
-  readonly class?: string;
 }
 
 export const TextField = ({ label, isOptional, help, error, onChange, ...input }: TextProps) => (

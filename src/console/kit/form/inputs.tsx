@@ -59,9 +59,21 @@ interface LabeledFieldProps extends InputProps {
   }) => preact.ComponentChild;
 }
 
+/** Errors of the API for a field. */
+export const FieldErrors = ({ context, path }: Pick<InputProps, "context" | "path">) => (
+  <>
+    {context.details
+      .filter((one) => one.path === path)
+      .map(({ message }) => (
+        <p key={message} class="field-error">
+          {message}
+        </p>
+      ))}
+  </>
+);
+
 function LabeledField({ name, isRequired, path, context, field, below, children }: LabeledFieldProps) {
   const id = useId();
-  const errors = context.details.filter((one) => one.path === path);
   return (
     <div class="field">
       <label class="field-name" htmlFor={id}>
@@ -71,16 +83,12 @@ function LabeledField({ name, isRequired, path, context, field, below, children 
       {children({
         id,
         "aria-describedby": `${id}-help`,
-        "aria-invalid": errors.length > 0,
+        "aria-invalid": context.details.some((one) => one.path === path),
         "data-path": path,
       })}
       {below}
       <div id={`${id}-help`}>
-        {errors.map(({ message }) => (
-          <p key={message} class="field-error">
-            {message}
-          </p>
-        ))}
+        <FieldErrors context={context} path={path} />
         <FieldHelp>{field.description}</FieldHelp>
       </div>
     </div>
@@ -177,7 +185,6 @@ export function NumberInput(props: FieldProps<"number">) {
 export function FlagInput(props: FieldProps<"flag">) {
   const { field, name, value, onChange, path, context } = props;
   const id = useId();
-  const errors = context.details.filter((one) => one.path === path);
   return (
     <div class="field">
       <label class="check">
@@ -190,11 +197,7 @@ export function FlagInput(props: FieldProps<"flag">) {
         <span>{field.title ?? formatLabel(name)}</span>
       </label>
       <div id={id}>
-        {errors.map(({ message }) => (
-          <p key={message} class="field-error">
-            {message}
-          </p>
-        ))}
+        <FieldErrors context={context} path={path} />
         <FieldHelp>{field.description}</FieldHelp>
       </div>
     </div>

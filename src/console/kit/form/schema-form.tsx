@@ -1,13 +1,15 @@
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { ErrorFold } from "./error-fold.tsx";
+import { Select } from "./field.tsx";
 import { FieldHelp } from "./help.tsx";
 import {
   ChoiceInput,
   type Choices,
   type Context,
+  FieldErrors,
   type FieldProps,
   FlagInput,
   type InputProps,
@@ -69,6 +71,11 @@ export function SchemaForm({
 
 function FieldInput(props: InputProps) {
   const field = parseField(props.schema, props.context.resolve);
+  const group = (children: preact.ComponentChild) => (
+    <Group {...props} field={field}>
+      {children}
+    </Group>
+  );
   switch (field.is) {
     case "fixed":
       return null;
@@ -81,29 +88,13 @@ function FieldInput(props: InputProps) {
     case "choice":
       return <ChoiceInput {...props} field={field} />;
     case "object":
-      return (
-        <Group {...props} field={field}>
-          <Properties {...props} field={field} />
-        </Group>
-      );
+      return group(<Properties {...props} field={field} />);
     case "list":
-      return (
-        <Group {...props} field={field}>
-          <ListInput {...props} field={field} />
-        </Group>
-      );
+      return group(<ListInput {...props} field={field} />);
     case "record":
-      return (
-        <Group {...props} field={field}>
-          <RecordInput {...props} field={field} />
-        </Group>
-      );
+      return group(<RecordInput {...props} field={field} />);
     case "variants":
-      return (
-        <Group {...props} field={field}>
-          <VariantsInput {...props} field={field} />
-        </Group>
-      );
+      return group(<VariantsInput {...props} field={field} />);
     case "json":
       return <JsonInput {...props} field={field} />;
     default:
@@ -119,16 +110,11 @@ function Group({
   children,
 }: InputProps & { readonly field: Field; readonly children: preact.ComponentChildren }) {
   if (name === "") return <>{children}</>;
-  const errors = context.details.filter((one) => one.path === path);
   return (
     <fieldset class="group">
       <legend>{field.title ?? formatLabel(name)}</legend>
       <FieldHelp>{field.description}</FieldHelp>
-      {errors.map(({ message }) => (
-        <p key={message} class="field-error">
-          {message}
-        </p>
-      ))}
+      <FieldErrors context={context} path={path} />
       {children}
     </fieldset>
   );
@@ -218,7 +204,11 @@ function ListInput(props: FieldProps<"list">) {
   return (
     <>
       {items.map((item, index) => (
-        <div key={index} class="item">
+        <Entry
+          key={index}
+          title={`${formatLabel(name)} ${index + 1}`}
+          onRemove={() => set(items.toSpliced(index, 1))}
+        >
           <FieldInput
             context={context}
             path={appendPath(path, index)}
@@ -228,14 +218,7 @@ function ListInput(props: FieldProps<"list">) {
             value={item}
             onChange={(next) => set(items.with(index, next))}
           />
-          <Button
-            look="quiet icon-only"
-            aria-label={`Remove ${formatLabel(name)} ${index + 1}`}
-            onClick={() => set(items.toSpliced(index, 1))}
-          >
-            <Icon name="close" />
-          </Button>
-        </div>
+        </Entry>
       ))}
       <div>
         <Button onClick={() => set([...items, createInitialValue(field.items, context.resolve)])}>Add</Button>
@@ -244,11 +227,26 @@ function ListInput(props: FieldProps<"list">) {
   );
 }
 
+interface EntryProps {
+  readonly title: string;
+  readonly onRemove: () => void;
+  readonly children: preact.ComponentChild;
+}
+
+/** Entry of a list or record, with a button that removes it. */
+const Entry = ({ title, onRemove, children }: EntryProps) => (
+  <div class="item">
+    {children}
+    <Button look="quiet icon-only" aria-label={`Remove ${title}`} onClick={onRemove}>
+      <Icon name="close" />
+    </Button>
+  </div>
+);
+
 function RecordInput(props: FieldProps<"record">) {
   const { field, value, onChange, path, context } = props;
   const entries = Object.entries(isRecord(value) ? value : {});
   const [typed, setTyped] = useState("");
-  const id = useId();
   const set = (next: readonly (readonly [string, unknown])[]): void =>
     onChange(next.length === 0 && !props.isRequired ? undefined : Object.fromEntries(next));
   const add = (): void => {
@@ -259,7 +257,7 @@ function RecordInput(props: FieldProps<"record">) {
   return (
     <>
       {entries.map(([key, one], index) => (
-        <div key={key} class="item">
+        <Entry key={key} title={key} onRemove={() => set(entries.toSpliced(index, 1))}>
           <FieldInput
             context={context}
             path={appendPath(path, key)}
@@ -269,18 +267,10 @@ function RecordInput(props: FieldProps<"record">) {
             value={one}
             onChange={(next) => set(entries.with(index, [key, next]))}
           />
-          <Button
-            look="quiet icon-only"
-            aria-label={`Remove ${key}`}
-            onClick={() => set(entries.toSpliced(index, 1))}
-          >
-            <Icon name="close" />
-          </Button>
-        </div>
+        </Entry>
       ))}
       <div class="item field">
         <input
-          id={id}
           type="text"
           aria-label="Name of a new entry"
           placeholder="name"
@@ -298,37 +288,31 @@ function VariantsInput(props: FieldProps<"variants">) {
   const given = isRecord(value) ? value : {};
   const fallback = isRecord(field.fallback) ? field.fallback[field.by] : undefined;
   const chosen = field.variants.find(({ name }) => name === String(given[field.by] ?? ""));
-  const id = useId();
   const isLeftOut = context.without.includes(appendPath(path, field.by));
   return (
     <>
       {!isLeftOut && (
-        <div class="field">
-          <label class="field-name" htmlFor={id}>
-            {formatLabel(field.by)}
-          </label>
-          <select
-            id={id}
-            required={props.isRequired}
-            value={chosen?.name ?? ""}
-            onChange={({ currentTarget: { value: name } }) => {
-              const variant = field.variants.find((one) => one.name === name);
-              onChange(
-                variant && {
-                  ...pickKnownFields(given, variant.schema),
-                  ...getFixedFields(variant.schema, context.resolve),
-                },
-              );
-            }}
-          >
-            <option value="">{fallback === undefined ? "choose …" : `${String(fallback)} (default)`}</option>
-            {field.variants.map(({ name }) => (
-              <option key={name} value={name}>
-                {labelOf(context, appendPath(path, field.by), name)}
-              </option>
-            ))}
-          </select>
-        </div>
+        <Select
+          label={formatLabel(field.by)}
+          required={props.isRequired}
+          value={chosen?.name ?? ""}
+          options={[
+            { value: "", label: fallback === undefined ? "choose …" : `${String(fallback)} (default)` },
+            ...field.variants.map(({ name }) => ({
+              value: name,
+              label: labelOf(context, appendPath(path, field.by), name),
+            })),
+          ]}
+          onChange={(name) => {
+            const variant = field.variants.find((one) => one.name === name);
+            onChange(
+              variant && {
+                ...pickKnownFields(given, variant.schema),
+                ...getFixedFields(variant.schema, context.resolve),
+              },
+            );
+          }}
+        />
       )}
       {chosen && (
         <Chosen key={chosen.name} {...props} schema={chosen.schema} shownDescription={field.description} />

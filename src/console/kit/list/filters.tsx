@@ -25,6 +25,13 @@ export const choiceFilter = <Value extends string>(
   options: values.map((value) => ({ value, label: labelOf(value) })),
 });
 
+export const TIME_FILTERS: readonly FilterField[] = [
+  { name: "from", label: "From", kind: "time" },
+  { name: "to", label: "To", kind: "time" },
+];
+
+export const namesOf = (fields: readonly FilterField[]): readonly string[] => fields.map(({ name }) => name);
+
 export type FilterValues = Readonly<Record<string, string>>;
 
 /**
@@ -203,16 +210,16 @@ interface TimePresetsProps {
 }
 
 const TimePresets = ({ value, onChange }: TimePresetsProps) => (
-  <fieldset class="presets" aria-label="Time range">
+  <fieldset class="segments" aria-label="Time range">
     {Object.entries(TIME_PRESETS).map(([name, { label }]) => (
-      <Button
+      <button
         key={name}
-        look="quiet"
+        type="button"
         aria-pressed={value === name}
         onClick={() => onChange(value === name || !isTimePreset(name) ? undefined : name)}
       >
         {label}
-      </Button>
+      </button>
     ))}
   </fieldset>
 );

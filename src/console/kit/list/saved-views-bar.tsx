@@ -2,6 +2,8 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { caller } from "../../session/session.ts";
 import { Dialog } from "../feedback/dialog.tsx";
+import { TextField } from "../form/field.tsx";
+import { Form } from "../form/form.tsx";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { UntrustedText } from "../text/untrusted-text.tsx";
@@ -60,24 +62,15 @@ function NameDialog({ onSave, onClose }: NameDialogProps) {
   const [name, setName] = useState("");
   return (
     <Dialog title="Save view" onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSave(name);
-        }}
-      >
-        <label class="field">
-          <span>Name of the view</span>
-          <input
-            type="text"
-            autofocus
-            required
-            maxLength={60}
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </label>
+      <Form onSubmit={() => onSave(name)}>
+        <TextField
+          label="Name of the view"
+          autofocus
+          required
+          maxLength={60}
+          value={name}
+          onChange={setName}
+        />
         <p class="faint">
           This browser stores the view. Its address works for everyone in your organization.
         </p>
@@ -86,7 +79,7 @@ function NameDialog({ onSave, onClose }: NameDialogProps) {
             Save
           </Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 
 interface Props {
-  readonly class: string;
   /** Titles of the columns. */
   readonly head: readonly string[];
   /** Rows of the body. */
@@ -9,8 +8,8 @@ interface Props {
 }
 
 /** Table of a few rows that are all visible. */
-export const SmallTable = ({ class: name, head, children }: Props) => (
-  <table class={name}>
+export const SmallTable = ({ head, children }: Props) => (
+  <table class="small-table">
     <thead>
       <tr>
         {head.map((title) => (

@@ -12,7 +12,7 @@ import { DetailPanel } from "../layout/detail.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { Facts, type NamedFacts, Page } from "../layout/page.tsx";
 import { useAddress } from "../list/address.ts";
-import { FilterBar, type FilterField, useFilters } from "../list/filters.tsx";
+import { FilterBar, type FilterField, namesOf, useFilters } from "../list/filters.tsx";
 import { PagedTable } from "../list/loaded-table.tsx";
 import type { Column } from "../list/table.tsx";
 import { newestFirst, usePages } from "../list/use-pages.ts";
@@ -112,7 +112,7 @@ export function ResourceView<Row extends Entity, Listed extends Entity = Row>({
   const { listPath = path, isReversed = false, maxRows, openParam = "id", keyOf = idOf, pageActions } = spec;
   const { query, go } = useAddress();
   const [created, setCreated] = useState<unknown>();
-  const { values, resolved, set } = useFilters(filters.map(({ name }) => name));
+  const { values, resolved, set } = useFilters(namesOf(filters));
   const wanted = { ...spec.query, ...resolved };
   const loaded = usePages<Listed>(listPath, wanted);
   const pages = isReversed ? newestFirst(loaded) : loaded;

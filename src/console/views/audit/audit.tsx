@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/client.ts";
 import { formatLabel } from "../../kit/form/labels.ts";
 import { Badge } from "../../kit/layout/page.tsx";
-import { choiceFilter, type FilterField } from "../../kit/list/filters.tsx";
+import { choiceFilter, type FilterField, TIME_FILTERS } from "../../kit/list/filters.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { type ResourceSpec, ResourceView } from "../../kit/resource/resource-view.tsx";
 import { ApiCall } from "../../kit/text/api-call.tsx";
@@ -41,8 +41,7 @@ const FIELDS: readonly FilterField[] = [
   choiceFilter("entity", "What", ENTITIES, formatLabel),
   { name: "entityId", label: "Id", kind: "text" },
   { name: "accountId", label: "Account", kind: "text", placeholder: "acc_…" },
-  { name: "from", label: "From", kind: "time" },
-  { name: "to", label: "To", kind: "time" },
+  ...TIME_FILTERS,
 ];
 
 const COLUMNS: readonly Column<AuditRecord>[] = [

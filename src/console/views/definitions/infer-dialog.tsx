@@ -92,7 +92,7 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
         ]}
       />
       {violations.length > 0 && (
-        <SmallTable class="counts" head={["Path", "Current schema", "Failures"]}>
+        <SmallTable head={["Path", "Current schema", "Failures"]}>
           {violations.slice(0, 5).map(({ path, message, count }) => (
             <tr key={`${path} ${message}`}>
               <th scope="row">
@@ -107,7 +107,7 @@ function Facts({ inferred, isCut }: { readonly inferred: Inferred; readonly isCu
         </SmallTable>
       )}
       {drift.length > 0 && (
-        <SmallTable class="counts" head={["Path", "Difference from the current schema", "Events and items"]}>
+        <SmallTable head={["Path", "Difference from the current schema", "Events and items"]}>
           {drift.slice(0, 10).map(({ kind, grade, path, count }) => (
             <tr key={`${kind} ${grade} ${path}`}>
               <th scope="row">

@@ -117,7 +117,7 @@ interface CountsProps {
 function Counts({ title, counts, tone }: CountsProps) {
   if (counts.length === 0) return null;
   return (
-    <SmallTable class="counts" head={[title, "then", "now"]}>
+    <SmallTable head={[title, "then", "now"]}>
       {counts.map(({ name, before, after }) => (
         <tr key={name}>
           <th scope="row">

@@ -9,7 +9,15 @@ import { Button } from "../../kit/layout/button.tsx";
 import { Icon } from "../../kit/layout/icons.tsx";
 import { Badge, Page } from "../../kit/layout/page.tsx";
 import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
-import { choiceFilter, FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { useAddress } from "../../kit/list/address.ts";
+import {
+  choiceFilter,
+  FilterBar,
+  type FilterField,
+  namesOf,
+  TIME_FILTERS,
+  useFilters,
+} from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import { type Column, TIME_WIDTHS } from "../../kit/list/table.tsx";
 import { useNewest } from "../../kit/list/use-pages.ts";
@@ -20,25 +28,24 @@ import { Time } from "../../kit/text/time.tsx";
 import { UntrustedCode } from "../../kit/text/untrusted-text.tsx";
 import { type Delivery, STATUS_NAMES, STATUSES, type Status } from "./statuses.ts";
 
-const FILTERS = [
-  "app",
-  "channel",
-  "status",
-  "type",
-  "reason",
-  "requestId",
-  "eventId",
-  "item",
-  "from",
-  "to",
-] as const;
-
 /** List of the newest deliveries of all apps, including rejected ones. */
 export default function Deliveries() {
   const [turn, setTurn] = useState(0);
-  const { values, resolved, set } = useFilters(FILTERS, turn);
+  const { query } = useAddress();
+  const places = useTopicFilters(query.app || undefined);
+  const fields: readonly FilterField[] = [
+    createAppFilter(),
+    places.channel,
+    choiceFilter("status", "Status", STATUS_NAMES),
+    places.type,
+    choiceFilter("reason", "Reason", REASON_NAMES),
+    { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
+    { name: "eventId", label: "Event", kind: "text", placeholder: "event or entry id" },
+    { name: "item", label: "Quarantined", kind: "text", placeholder: "item id" },
+    ...TIME_FILTERS,
+  ];
+  const { values, resolved, set } = useFilters(namesOf(fields), turn);
   const { app: appId, type, reason, item, status, ...others } = resolved;
-  const places = useTopicFilters(appId);
   const asked = {
     ...others,
     ...(appId !== undefined && { appId }),
@@ -53,18 +60,6 @@ export default function Deliveries() {
     (item === undefined || quarantine.some(({ id }) => id === item)) &&
     (type === undefined || events.some((event) => event.type === type)) &&
     (reason === undefined || why === reason || quarantine.some((one) => one.reason === reason));
-  const fields: readonly FilterField[] = [
-    createAppFilter(),
-    places.channel,
-    choiceFilter("status", "Status", STATUS_NAMES),
-    places.type,
-    choiceFilter("reason", "Reason", REASON_NAMES),
-    { name: "requestId", label: "Request", kind: "text", placeholder: "X-Request-Id" },
-    { name: "eventId", label: "Event", kind: "text", placeholder: "event or entry id" },
-    { name: "item", label: "Quarantined", kind: "text", placeholder: "item id" },
-    { name: "from", label: "From", kind: "time" },
-    { name: "to", label: "To", kind: "time" },
-  ];
   const List = isScan ? Found : All;
   return (
     <Page

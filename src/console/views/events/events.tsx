@@ -12,7 +12,7 @@ import { Page } from "../../kit/layout/page.tsx";
 import { createAppFilter, useTopicFilters } from "../../kit/layout/use-topic-filters.ts";
 import { useAddress } from "../../kit/list/address.ts";
 import type { CursorRequest } from "../../kit/list/cursor-pages.ts";
-import { FilterBar, type FilterField, useFilters } from "../../kit/list/filters.tsx";
+import { FilterBar, type FilterField, namesOf, TIME_FILTERS, useFilters } from "../../kit/list/filters.tsx";
 import { PagedTable, ScannedTable } from "../../kit/list/loaded-table.tsx";
 import { useNewest } from "../../kit/list/use-pages.ts";
 import { useScan } from "../../kit/list/use-scan.ts";
@@ -22,19 +22,25 @@ import { type Event, placeOf } from "./event.ts";
 import { EventPanel } from "./event-panel.tsx";
 import { parseFieldFilter } from "./field-filter.ts";
 
-const FILTERS = ["app", "channel", "type", "id", "field", "from", "to"] as const;
-
 /** Number of events after which a search pauses. The API searches 5,000 events per request. */
 const MAX_SCANNED = 100_000;
 
 /** List of the newest events of all apps. */
 export default function Events() {
   const [turn, setTurn] = useState(0);
-  const { values, resolved, set } = useFilters(FILTERS, turn);
   const { query, go } = useAddress();
+  const places = useTopicFilters(query.app || undefined);
+  const fields: readonly FilterField[] = [
+    createAppFilter(),
+    places.channel,
+    places.type,
+    { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
+    { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
+    ...TIME_FILTERS,
+  ];
+  const { values, resolved, set } = useFilters(namesOf(fields), turn);
   const current = useAppId();
   const { app: appId, field, ...others } = resolved;
-  const places = useTopicFilters(appId);
   const filter = field === undefined ? undefined : parseFieldFilter(field);
   const { path, value } = filter ?? {};
   const asked = {
@@ -47,15 +53,6 @@ export default function Events() {
     const { rows, ...found } = await api.list("/events", { query: { ...asked, ...page }, signal });
     return { ...found, rows: (rows as readonly Event[]).map(shortenEvent) };
   };
-  const fields: readonly FilterField[] = [
-    createAppFilter(),
-    places.channel,
-    places.type,
-    { name: "id", label: "Id", kind: "text", placeholder: "event or entry id" },
-    { name: "field", label: "Field", kind: "text", placeholder: "order.total = 12" },
-    { name: "from", label: "From", kind: "time" },
-    { name: "to", label: "To", kind: "time" },
-  ];
   const refresh = (): void => setTurn((before) => before + 1);
   const tailHref = current && viewHref("/apps/:appId/tail", { appId: appId ?? current });
   const List = resolved.id === undefined && filter === undefined ? All : Found;

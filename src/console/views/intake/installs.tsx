@@ -1,11 +1,8 @@
 import { useState } from "preact/hooks";
-import { type Schemas, send } from "../../api/client.ts";
-import { useAction } from "../../api/use-action.ts";
-import { Dialog } from "../../kit/feedback/dialog.tsx";
+import type { Schemas } from "../../api/client.ts";
+import { Confirm } from "../../kit/feedback/confirm.tsx";
 import { Empty } from "../../kit/feedback/states.tsx";
-import { toast } from "../../kit/feedback/toast.tsx";
 import { TextArea } from "../../kit/form/field.tsx";
-import { Form, FormFoot } from "../../kit/form/form.tsx";
 import { Section } from "../../kit/layout/page.tsx";
 import { PagedTable } from "../../kit/list/loaded-table.tsx";
 import type { Column } from "../../kit/list/table.tsx";
@@ -91,24 +88,22 @@ interface KeysProps {
 function KeysDialog({ path, install: { appId, routeKeys }, onClose, onSaved }: KeysProps) {
   const [text, setText] = useState(routeKeys.map(({ key }) => key).join("\n"));
   const body = { keys: text.split("\n").filter((line) => line !== "") };
-  const save = useAction(async () => {
-    await send("PUT", path, { body });
-    toast("Saved. Items with these keys go to the install within two seconds.");
-    onSaved();
-    onClose();
-  });
   return (
-    <Dialog title={`Route keys of ${appId}`} onClose={onClose}>
-      <Form onSubmit={save.run}>
-        <TextArea
-          label="Route keys, one per line"
-          help="Items with one of these keys go to this install and to no other."
-          rows={4}
-          value={text}
-          onChange={setText}
-        />
-        <FormFoot action={save} call={{ method: "PUT", path, body }} verb="Save" onCancel={onClose} />
-      </Form>
-    </Dialog>
+    <Confirm
+      title={`Route keys of ${appId}`}
+      verb="Save"
+      call={{ method: "PUT", path, body }}
+      done="Saved. Items with these keys go to the install within two seconds."
+      onDone={onSaved}
+      onClose={onClose}
+    >
+      <TextArea
+        label="Route keys, one per line"
+        help="Items with one of these keys go to this install and to no other."
+        rows={4}
+        value={text}
+        onChange={setText}
+      />
+    </Confirm>
   );
 }

@@ -3,16 +3,11 @@ import { useList } from "../../api/use-load.ts";
 import { Empty, WhenLoaded } from "../../kit/feedback/states.tsx";
 import { viewHref } from "../../kit/layout/links.ts";
 import { MaybeLink } from "../../kit/layout/maybe-link.tsx";
-import { Badge, Section } from "../../kit/layout/page.tsx";
+import { Section } from "../../kit/layout/page.tsx";
 import { type Column, Table } from "../../kit/list/table.tsx";
-import { formatCount, formatDuration } from "../../kit/text/numbers.ts";
-import { SUBSCRIPTION_TONES } from "../../kit/text/tones.ts";
+import { BACKLOG_COLUMNS, STATE_COLUMN } from "../subscriptions/columns.tsx";
 
-type Subscription = Schemas["Subscription"];
-
-const count = (value: number | null) => (value === null ? "–" : formatCount(value));
-
-const COLUMNS: readonly Column<Subscription>[] = [
+const COLUMNS: readonly Column<Schemas["Subscription"]>[] = [
   {
     title: "Subscription",
     width: "minmax(0, 2fr)",
@@ -22,27 +17,8 @@ const COLUMNS: readonly Column<Subscription>[] = [
       </MaybeLink>
     ),
   },
-  {
-    title: "State",
-    width: "6rem",
-    cell: ({ state }) => <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
-  },
-  { title: "Lag", width: "5rem", align: "end", cell: ({ lag }) => count(lag) },
-  {
-    title: "Behind",
-    width: "5rem",
-    align: "end",
-    priority: 2,
-    cell: ({ lagSeconds }) => (lagSeconds === null ? "–" : formatDuration(lagSeconds * 1_000)),
-  },
-  { title: "Pending", width: "5rem", align: "end", priority: 2, cell: ({ pending }) => count(pending) },
-  {
-    title: "Dead letters",
-    width: "6rem",
-    align: "end",
-    priority: 3,
-    cell: ({ deadLetters }) => count(deadLetters),
-  },
+  STATE_COLUMN,
+  ...BACKLOG_COLUMNS,
 ];
 
 export function SubscriptionLags({ appId }: { readonly appId: string }) {

@@ -21,7 +21,7 @@ export function Polls({ appId, channelUid }: { readonly appId: string; readonly 
           rows.length === 0 ? (
             <p class="faint">There was no poll yet.</p>
           ) : (
-            <SmallTable class="polls" head={["Time", "Response", "Items", "New", "Took"]}>
+            <SmallTable head={["Time", "Response", "Items", "New", "Took"]}>
               {rows.map(({ at, method, status, requests, items, published, error, durationMs }) => (
                 <tr key={at}>
                   <td>

@@ -31,7 +31,6 @@ export function SecretField({ label, hint, secret, onChange, generate }: Props) 
         label={label}
         help={`${hint} Inlet stores it encrypted and never shows it again.`}
         type={isVisible ? "text" : "password"}
-        class={isVisible ? "mono" : ""}
         required
         value={value}
         onChange={(text) => onChange({ value: text, generated })}

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client.ts";
 import { DialogButton, PauseButton } from "../../kit/feedback/buttons.tsx";
-import { Badge, Facts, type NamedFacts } from "../../kit/layout/page.tsx";
+import { Badge, type NamedFacts } from "../../kit/layout/page.tsx";
 import { Code } from "../../kit/text/code.tsx";
 import { Copyable } from "../../kit/text/copy.tsx";
 import { formatBytes, formatCount, formatDuration } from "../../kit/text/numbers.ts";
@@ -13,7 +13,8 @@ type Subscription = Schemas["Subscription"];
 type Batch = NonNullable<NonNullable<Subscription["handler"]>["batch"]>;
 
 export const factsOf = (subscription: Subscription): NamedFacts => {
-  const { id, appId, eventUid, state, startAt, lag, lagSeconds, pending, deadLetters } = subscription;
+  const { id, appId, eventUid, state, startAt, handler, lag, lagSeconds, pending, deadLetters } =
+    subscription;
   return {
     Events: eventUid,
     State: <Badge tone={SUBSCRIPTION_TONES[state]}>{state}</Badge>,
@@ -29,21 +30,15 @@ export const factsOf = (subscription: Subscription): NamedFacts => {
     ),
     "Start position": /^\d/.test(startAt) ? <Time at={startAt} /> : startAt,
     "Id and consumer group": <Copyable text={id} what="id" />,
-  };
-};
-
-/** Facts of the handler. */
-export const HandlerFacts = ({ handler }: { readonly handler: NonNullable<Subscription["handler"]> }) => (
-  <Facts
-    facts={{
+    ...(handler && {
       "Sent to": handler.url,
       Concurrency: String(handler.concurrency),
       Order: ORDERS[String(handler.ordered) as keyof typeof ORDERS],
       "Events per request": handler.batch === null ? "1" : formatBatch(handler.batch),
       Timeout: formatDuration(handler.timeoutMs),
-    }}
-  />
-);
+    }),
+  };
+};
 
 const formatBatch = ({ maxEvents, maxBytes, maxWaitMs }: Batch): string =>
   `up to ${formatCount(maxEvents)}, ${formatBytes(maxBytes)}, after ${formatDuration(maxWaitMs)}`;
