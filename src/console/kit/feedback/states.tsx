@@ -79,9 +79,9 @@ export const LastError = ({ error: { code, message, at }, isBad }: LastErrorProp
 );
 
 interface LoadingProps {
-  readonly lines?: number;
+  readonly lines?: number | undefined;
   /** Space that the content takes, so that the page does not jump when it appears. */
-  readonly as?: "text" | "rows" | "tiles" | "chart";
+  readonly as?: "text" | "rows" | "tiles" | "chart" | undefined;
 }
 
 /** Placeholder for content that is loading. */
@@ -95,10 +95,8 @@ export function Loading({ lines = 5, as = "text" }: LoadingProps) {
   );
 }
 
-interface ResourceProps<T> {
+interface ResourceProps<T> extends LoadingProps {
   readonly loaded: Loaded<T>;
-  readonly lines?: number;
-  readonly as?: LoadingProps["as"];
   readonly children: (data: T) => ComponentChildren;
 }
 
@@ -107,7 +105,7 @@ export function WhenLoaded<T>({ loaded, lines, as, children }: ResourceProps<T>)
   const { data, error, reload } = loaded;
   if (data === undefined) {
     if (error) return <ErrorNote error={error} onRetry={reload} />;
-    return <Loading {...(lines && { lines })} {...(as && { as })} />;
+    return <Loading lines={lines} as={as} />;
   }
   return (
     <>

@@ -64,7 +64,7 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
         <Tile
           title="Redis memory"
           hint={redis.memoryAlarm === true ? "nearly full" : "of maxmemory"}
-          {...(redis.memoryAlarm === true && { tone: "bad" as const })}
+          tone={redis.memoryAlarm === true ? "bad" : undefined}
         >
           {memory === undefined ? "not limited" : formatPercent(memory)}
         </Tile>
@@ -76,7 +76,7 @@ function Facts({ readiness }: { readonly readiness: Readiness }) {
         <Tile
           title="Configuration changes"
           hint="active within two seconds"
-          {...(changes.activeWithinTwoSeconds === false && { tone: "warn" as const })}
+          tone={changes.activeWithinTwoSeconds === false ? "warn" : undefined}
         >
           {changes.activeWithinTwoSeconds === false
             ? `${String(changes.stalenessSeconds)} s behind`

@@ -41,11 +41,7 @@ function Shown({ figures: { subscriptions, deadLetters }, appId }: Props) {
       <Tile title="Not read yet" href={subscriptionsHref} hint={subscriptions.lag ? behind : "no lag"}>
         {orUnknown(subscriptions.lag, formatShort)}
       </Tile>
-      <Tile
-        title="Dead letters"
-        href={viewHref("/dead-letters")}
-        {...(deadLetters > 0 && { tone: "bad" as const })}
-      >
+      <Tile title="Dead letters" href={viewHref("/dead-letters")} tone={deadLetters > 0 ? "bad" : undefined}>
         {formatShort(deadLetters)}
       </Tile>
     </Tiles>

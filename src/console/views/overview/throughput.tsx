@@ -84,7 +84,7 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
         title="Quarantined"
         href={to("quarantine")}
         {...formatRetained(retained.quarantined, quarantined)}
-        {...(quarantined > 0 && { tone: "warn" as const })}
+        tone={quarantined > 0 ? "warn" : undefined}
       >
         {formatShort(quarantined)}
       </Tile>
@@ -92,15 +92,11 @@ function Shown({ appId, counts, retained }: Loaded & Pick<Props, "appId">) {
         title="Rejected"
         href={to("deliveries", { status: "refused" })}
         {...formatRetained(retained.rejected, rejected)}
-        {...(rejected > 0 && { tone: "bad" as const })}
+        tone={rejected > 0 ? "bad" : undefined}
       >
         {formatShort(rejected)}
       </Tile>
-      <Tile
-        title="Error rate"
-        hint="rejected, of all received"
-        {...(rejected > 0 && { tone: "bad" as const })}
-      >
+      <Tile title="Error rate" hint="rejected, of all received" tone={rejected > 0 ? "bad" : undefined}>
         {received === 0 ? "–" : formatPercent(rejected / received)}
       </Tile>
       <Tile title="Response time" href={to("deliveries")} hint="median · p99, newest interval">

@@ -11,7 +11,7 @@ interface Props {
   readonly hint?: string;
   /** Link to the list of the counted items. */
   readonly href?: string | undefined;
-  readonly tone?: Tone;
+  readonly tone?: Tone | undefined;
   readonly children: ComponentChildren;
 }
 
