@@ -1,9 +1,8 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { ErrorDetail } from "../../api/api-error.ts";
 import { Button } from "../layout/button.tsx";
 import { Icon } from "../layout/icons.tsx";
 import { ErrorFold } from "./error-fold.tsx";
-import { Select } from "./field.tsx";
 import { FieldHelp } from "./help.tsx";
 import {
   ChoiceInput,
@@ -288,31 +287,37 @@ function VariantsInput(props: FieldProps<"variants">) {
   const given = isRecord(value) ? value : {};
   const fallback = isRecord(field.fallback) ? field.fallback[field.by] : undefined;
   const chosen = field.variants.find(({ name }) => name === String(given[field.by] ?? ""));
+  const id = useId();
   const isLeftOut = context.without.includes(appendPath(path, field.by));
   return (
     <>
       {!isLeftOut && (
-        <Select
-          label={formatLabel(field.by)}
-          required={props.isRequired}
-          value={chosen?.name ?? ""}
-          options={[
-            { value: "", label: fallback === undefined ? "choose …" : `${String(fallback)} (default)` },
-            ...field.variants.map(({ name }) => ({
-              value: name,
-              label: labelOf(context, appendPath(path, field.by), name),
-            })),
-          ]}
-          onChange={(name) => {
-            const variant = field.variants.find((one) => one.name === name);
-            onChange(
-              variant && {
-                ...pickKnownFields(given, variant.schema),
-                ...getFixedFields(variant.schema, context.resolve),
-              },
-            );
-          }}
-        />
+        <div class="field">
+          <label class="field-name" htmlFor={id}>
+            {formatLabel(field.by)}
+          </label>
+          <select
+            id={id}
+            required={props.isRequired}
+            value={chosen?.name ?? ""}
+            onChange={({ currentTarget: { value: name } }) => {
+              const variant = field.variants.find((one) => one.name === name);
+              onChange(
+                variant && {
+                  ...pickKnownFields(given, variant.schema),
+                  ...getFixedFields(variant.schema, context.resolve),
+                },
+              );
+            }}
+          >
+            <option value="">{fallback === undefined ? "choose …" : `${String(fallback)} (default)`}</option>
+            {field.variants.map(({ name }) => (
+              <option key={name} value={name}>
+                {labelOf(context, appendPath(path, field.by), name)}
+              </option>
+            ))}
+          </select>
+        </div>
       )}
       {chosen && (
         <Chosen key={chosen.name} {...props} schema={chosen.schema} shownDescription={field.description} />
