@@ -139,7 +139,7 @@ it("the console creates a channel that polls an API of any sender, and shows its
   await page.getByRole("button", { name: /^Poll/ }).click();
   await page.getByLabel("URL", { exact: true }).fill(`${upstream.origin}/rows`);
   await page.getByLabel("Path of the items").fill("$.rows");
-  await page.getByLabel("Seconds between polls").fill("1");
+  await page.getByLabel("Seconds between polls").fill("5");
   await page.getByLabel("Event types, one per line").fill("row.added");
   await page.getByRole("button", { name: "Create the channel" }).click();
   await page.getByRole("heading", { name: "Inlet polls the API" }).waitFor();

@@ -145,7 +145,7 @@ export function AnySender({ way, onWay, onBack, onMade }: Props) {
               label="Seconds between polls"
               type="number"
               required
-              min={1}
+              min={5}
               value={poll.intervalSeconds}
               onChange={(text) => setPoll({ ...poll, intervalSeconds: Number.parseInt(text, 10) })}
             />
