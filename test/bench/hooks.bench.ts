@@ -31,6 +31,7 @@ import type { RejectionResponse } from "./rejections.ts";
 import {
   alternate,
   bodyOf,
+  CONNECTIONS,
   createGoals,
   type Figures,
   ID_HEADER,
@@ -52,6 +53,8 @@ const { rounds, seconds, against, traces, processes } = readFlags({
 });
 const SECRET = "a-secret-of-the-bench";
 const SHARES_OF_MAXIMUM = [0.5, 0.75];
+/** Share of the maximum rate of one process that several processes get together. */
+const SHARE_OF_PROCESSES = 0.5;
 /** More connections than a gateway has in flight at these rates, unless it stalls. */
 const ARRIVAL_CONNECTIONS = 256;
 const GOALS = {
@@ -301,7 +304,10 @@ async function compareWithTraces(): Promise<void> {
   }
 }
 
-/** Compares a gateway that has several processes with one that has a single process. */
+/**
+ * Compares a gateway that has several processes with one that has a single process, at the same rate per process. Without such a rate, the
+ * processes would share the load of a single one, and smaller batches cost more CPU time per event.
+ */
 async function compareWithProcesses(): Promise<void> {
   const name = `${processes} processes`;
   const severalOf = await startInlet(name, { env: { INLET_PROCESSES: String(processes) } });
@@ -310,15 +316,36 @@ async function compareWithProcesses(): Promise<void> {
       [targetOf(channel), plan],
       [severalOf(channel), plan],
     ]);
-    process.stdout.write(`\n${title}\n`);
+    const each = (SHARE_OF_PROCESSES * medianOf(singles, "rate")) / processes;
+    const [pacedSingles = [], pacedSeveral = []] = await alternate(settings, [
+      [targetOf(channel), { ...plan, perSecond: each }],
+      [severalOf(channel), { ...plan, perSecond: each * processes, connections: CONNECTIONS * processes }],
+    ]);
+    process.stdout.write(`\n${title}, as fast as ${CONNECTIONS} connections get responses\n`);
     print("1 process", singles);
     print(name, several);
-    for (const [key, what] of [["cpuMicros", "CPU"] as const, ["redisMicros", "CPU of Redis"] as const]) {
-      const ratio = medianOf(several, key) / medianOf(singles, key);
-      const goal = key === "cpuMicros" ? GOALS.processes : undefined;
-      goals.check(`${title}: ${what} with ${name} to that with one`, ratio, goal, "most");
-    }
+    checkProcesses(`${title}, the load of one process`, singles, several);
+    process.stdout.write(`\n${title}, ${each.toFixed(0)} requests/s per process\n`);
+    print("1 process", pacedSingles);
+    print(name, pacedSeveral);
+    checkProcesses(`${title}, the same load per process`, pacedSingles, pacedSeveral, GOALS.processes);
   }
+}
+
+function checkProcesses(
+  what: string,
+  singles: readonly Figures[],
+  several: readonly Figures[],
+  goal?: number,
+): void {
+  const ratioOf = (key: keyof Figures): number => medianOf(several, key) / medianOf(singles, key);
+  goals.check(
+    `${what}: CPU with ${processes} processes to that with one`,
+    ratioOf("cpuMicros"),
+    goal,
+    "most",
+  );
+  goals.check(`${what}: CPU of Redis with ${processes} processes to that with one`, ratioOf("redisMicros"));
 }
 
 /** Returns the CPU time per request over all rounds, in which long rounds count more. */
