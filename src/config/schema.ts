@@ -138,11 +138,12 @@ export const settingsSchema = z.object({
   pollsPerOrigin: setting("INLET_POLLS_PER_ORIGIN", wholeNumber(1, 10_000), {
     defaultText: "10",
     description:
-      "Maximum concurrent polls of one server (scheme, host and port), over all gateways. Further polls wait.",
+      "Maximum concurrent polls of one server (scheme, host and port), over all gateways. Polls beyond this number wait.",
   }),
   pollsPerOrganization: setting("INLET_POLLS_PER_ORGANIZATION", wholeNumber(1, 10_000), {
     defaultText: "50",
-    description: "Maximum concurrent polls of one organization, over all gateways. Further polls wait.",
+    description:
+      "Maximum concurrent polls of one organization, over all gateways. Polls beyond this number wait.",
   }),
   sipProviders: setting("INLET_SIP_PROVIDERS", sipProviders, {
     defaultText: "sip_provider_1,sip_provider_2,sip_provider_3",
@@ -157,7 +158,7 @@ export const settingsSchema = z.object({
   newMasterKey: optional("INLET_NEW_MASTER_KEY", masterKey, {
     unsetMeans: "created in the data directory",
     description:
-      "Key that replaces INLET_MASTER_KEY when you run `inlet rotate-master-key`. Gateways with both settings keep running during the rotation. Restart all others after it.",
+      "Key that replaces INLET_MASTER_KEY when you run `inlet rotate-master-key`. A gateway that has both settings keeps running during the rotation. Restart all other gateways afterwards.",
     secret: true,
   }),
   topicMebibytesPerOrganization: optional(
@@ -166,7 +167,7 @@ export const settingsSchema = z.object({
     {
       unsetMeans: "2048, or a quarter of Redis' `maxmemory` if that is less",
       description:
-        "Maximum MiB in the topics of one organization, except the first organization. Over the limit, entries that all groups have acknowledged are trimmed first. Then its hooks receive 429 and its sources wait.",
+        "Maximum MiB in the topics of one organization, except the first organization. If an organization exceeds the limit, Inlet first trims entries that all consumer groups have acknowledged. If this is not enough, its hooks respond with 429 and its sources wait.",
     },
   ),
   rowsPerResource: setting("INLET_ROWS_PER_RESOURCE", wholeNumber(1, 1_000_000_000), {
@@ -260,7 +261,7 @@ export const settingsSchema = z.object({
   otelScheduleDelayMs: setting("OTEL_BSP_SCHEDULE_DELAY", wholeNumber(1, 600_000), {
     defaultText: "5000",
     description:
-      "Milliseconds for which spans wait, so that more of them are exported together. 512 spans do not wait.",
+      "Maximum milliseconds for which spans wait, so that more of them are exported together. If 512 spans wait, they are exported immediately.",
   }),
   traceUrl: optional("INLET_TRACE_URL", traceUrl, {
     unsetMeans: "no links",
