@@ -108,9 +108,10 @@ async function readLag(
   nowMs: number,
 ): Promise<Pick<Backlog, "lag" | "lagSeconds">> {
   if (lag === 0) return { lag: 0, lagSeconds: 0 };
-  const range = { from: `(${lastDeliveredId}`, to: "+" };
-  const { ids, ended } = await entries.listIds(topic, range, lag === undefined ? MAX_COUNTED : 1);
+  const limit = lag === undefined ? MAX_COUNTED : 1;
+  const [found] = await entries.listIds([{ topic, from: `(${lastDeliveredId}`, to: "+", limit }]);
+  const { ids, ended } = found ?? { ids: [], ended: true };
   const [oldest] = ids;
-  const ageMs = oldest === undefined ? 0 : Math.max(0, nowMs - parseEntryMs(oldest));
+  const ageMs = oldest === undefined ? 0 : Math.max(0, nowMs - parseEntryMs(oldest.entryId));
   return { lag: lag ?? (ended ? ids.length : null), lagSeconds: ageMs / 1000 };
 }

@@ -1,23 +1,31 @@
-import { mapBounded } from "../../lib/map-bounded.ts";
-import type { EntryIndex, EntryRange } from "./entry-index.ts";
+import { type EntryIds, type EntryIndex, type EntryRange, MAX_IDS_AT_ONCE } from "./entry-index.ts";
+import type { EntryPlace, ListedEntry, ListedId } from "./entry-place.ts";
 
-export interface EntryPlace {
-  readonly topic: string;
-  readonly entryId: string;
-}
-
-const CONCURRENCY = 16;
+/** Number of ids that the first read of all topics lists, if they have that many. */
 const IDS_AHEAD = 100;
-/** Number of ids per call if many entries are skipped, because the calls would take most of the time. */
-const IDS_AHEAD_TO_SKIP = 500;
+/** The same if many entries are skipped, because the calls would take most of the time. */
+const IDS_AHEAD_TO_SKIP = MAX_IDS_AT_ONCE;
+/** Maximum number of topics that are read together, and of heads that are examined to find these topics. */
+const MAX_READ_TOGETHER = 64;
+const MAX_EXAMINED = 256;
 
 /** Read position in a topic: the next entry, and the ids that are already loaded after it. */
 interface Head {
   readonly topic: string;
-  readonly ids: readonly string[];
-  readonly at: number;
-  readonly ended: boolean;
-  readonly key: string;
+  ids: readonly ListedId[];
+  at: number;
+  ended: boolean;
+  /** Number of ids that the next read lists. It doubles with each read, so that only topics with many entries are read far ahead. */
+  idsAhead: number;
+  /** Entry id of the next entry, in a form that sorts as text. */
+  key: string;
+}
+
+/** The order of a merge, and how it continues a topic. */
+interface Direction {
+  readonly isNewestFirst: boolean;
+  /** Returns the rest of the range after an entry. */
+  readonly rangeAfter: (entryId: string) => EntryRange;
 }
 
 /**
@@ -30,23 +38,25 @@ export async function* mergeEntries(
   topics: readonly string[],
   range: EntryRange,
   after?: EntryPlace,
-): AsyncGenerator<EntryPlace, void, void> {
-  const read = async (topic: string, from: string): Promise<Head | undefined> => {
-    const { ids, ended } = await entries.listIds(topic, { from, to: range.to }, IDS_AHEAD);
-    return headAt(topic, ids, 0, ended);
-  };
+): AsyncGenerator<ListedEntry, void, void> {
   const startOf = (topic: string): string => {
     if (after === undefined) return range.from;
     return topic > after.topic ? after.entryId : `(${after.entryId}`;
   };
-  const first = await mapBounded(topics, CONCURRENCY, (topic) => read(topic, startOf(topic)));
-  yield* mergeHeads(first, read, (a, b) => a > b);
+  const limit = computeIdsAhead(IDS_AHEAD, topics.length);
+  const ranges = topics.map((topic) => ({ topic, from: startOf(topic), to: range.to, limit }));
+  const first = await entries.listIds(ranges);
+  const heads = topics.map((topic, n) => createHead(topic, first[n] ?? NO_IDS, limit));
+  yield* mergeHeads(entries, heads, {
+    isNewestFirst: false,
+    rangeAfter: (entryId) => ({ from: `(${entryId}`, to: range.to }),
+  });
 }
 
 /** Entries of several topics, newest first, and the number of all entries of these topics. */
 export interface NewestEntries {
   readonly total: number;
-  readonly places: AsyncGenerator<EntryPlace, void, void>;
+  readonly places: AsyncGenerator<ListedEntry, void, void>;
 }
 
 /**
@@ -62,24 +72,24 @@ export async function openNewest(
   range: EntryRange,
   { after, skips = false }: { readonly after?: EntryPlace | undefined; readonly skips?: boolean } = {},
 ): Promise<NewestEntries> {
-  const idsAhead = skips ? IDS_AHEAD_TO_SKIP : IDS_AHEAD;
-  const read = async (topic: string, to: string): Promise<Head | undefined> => {
-    const { ids, ended } = await entries.listIds(topic, { from: range.from, to }, idsAhead, true);
-    return headAt(topic, ids, 0, ended);
-  };
   const endOf = (topic: string): string => {
     // The cursor of a list without this end can point to an entry after the end. Only milliseconds are compared, because an end contains all of them.
     if (after === undefined || Number.parseInt(range.to, 10) < Number.parseInt(after.entryId, 10))
       return range.to;
     return topic < after.topic ? after.entryId : `(${after.entryId}`;
   };
-  const newest = await entries.listNewest(topics, endOf, range.from);
-  const heads = newest.map(({ topic, entryId }) =>
-    entryId === undefined ? undefined : headAt(topic, [entryId], 0, false),
+  const found = await entries.listNewest(topics, endOf, range.from);
+  const occupied = found.flatMap(({ topic, newest }) => (newest === undefined ? [] : [{ topic, newest }]));
+  const idsAhead = computeIdsAhead(skips ? IDS_AHEAD_TO_SKIP : IDS_AHEAD, occupied.length);
+  const heads = occupied.map(({ topic, newest }) =>
+    createHead(topic, { ids: [newest], ended: false }, idsAhead),
   );
   return {
-    total: newest.reduce((sum, { count }) => sum + count, 0),
-    places: mergeHeads(heads, read, (a, b) => a < b),
+    total: found.reduce((sum, { count }) => sum + count, 0),
+    places: mergeHeads(entries, heads, {
+      isNewestFirst: true,
+      rangeAfter: (entryId) => ({ from: range.from, to: `(${entryId}` }),
+    }),
   };
 }
 
@@ -88,56 +98,103 @@ export async function* mergeNewest(
   entries: EntryIndex,
   topics: readonly string[],
   range: EntryRange,
-): AsyncGenerator<EntryPlace, void, void> {
+): AsyncGenerator<ListedEntry, void, void> {
   yield* (await openNewest(entries, topics, range)).places;
 }
 
-/**
- * Merges entries of several topics.
- *
- * @param comesAfter returns true if `key` must be yielded after `other`
- */
 async function* mergeHeads(
-  first: readonly (Head | undefined)[],
-  read: (topic: string, from: string) => Promise<Head | undefined>,
-  comesAfter: (key: string, other: string) => boolean,
-): AsyncGenerator<EntryPlace, void, void> {
+  entries: EntryIndex,
+  first: readonly Head[],
+  direction: Direction,
+): AsyncGenerator<ListedEntry, void, void> {
+  const sign = direction.isNewestFirst ? -1 : 1;
+  const comesAfter = (a: Head, b: Head): boolean => sign * compareHeads(a, b) > 0;
   // Sort in reverse order, because removing the last element of an array is cheap.
-  const heads = first
-    .filter((head) => head !== undefined)
-    .sort((a, b) => (comesAfter(a.key, b.key) ? -1 : 1));
+  const heads = first.filter(({ ids }) => ids.length > 0).sort((a, b) => sign * compareHeads(b, a));
   for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
-    const { topic, ids, at, ended } = head;
-    const entryId = ids[at] ?? "";
-    yield { topic, entryId };
-    const known = headAt(topic, ids, at + 1, ended);
-    const next = known ?? (ended ? undefined : await read(topic, `(${entryId}`));
-    if (next) heads.splice(findInsertIndex(heads, next.key, comesAfter), 0, next);
+    const { topic, ids, at } = head;
+    const id = ids[at];
+    if (id !== undefined) yield { topic, entryId: id.entryId, bytes: id.bytes };
+    head.at++;
+    if (head.at === ids.length && !head.ended) await readFurther(entries, head, heads, direction);
+    if (head.at === head.ids.length) continue;
+    if (heads.length > 0) head.key = sortKeyAt(head.ids, head.at);
+    heads.splice(findInsertIndex(heads, head, comesAfter), 0, head);
   }
 }
 
-function headAt(topic: string, ids: readonly string[], at: number, ended: boolean): Head | undefined {
-  const id = ids[at];
-  return id === undefined ? undefined : { topic, ids, at, ended, key: `${sortKey(id)} ${topic}` };
+/**
+ * Reads further ids of a topic that has no loaded ids. Also reads those of the topics that come next and will have none soon, because one call
+ * for many topics is much faster than one call each.
+ */
+async function readFurther(
+  entries: EntryIndex,
+  head: Head,
+  heads: readonly Head[],
+  { isNewestFirst, rangeAfter }: Direction,
+): Promise<void> {
+  const read = [head];
+  let wanted = head.idsAhead;
+  const last = Math.max(0, heads.length - MAX_EXAMINED);
+  for (let n = heads.length - 1; n >= last && read.length < MAX_READ_TOGETHER; n--) {
+    const other = heads[n];
+    if (other === undefined || other.ended || other.at + 1 < other.ids.length) continue;
+    wanted += other.idsAhead;
+    if (wanted > MAX_IDS_AT_ONCE) break;
+    read.push(other);
+  }
+  const ranges = read.map(({ topic, ids, idsAhead }) => ({
+    topic,
+    ...rangeAfter(ids.at(-1)?.entryId ?? ""),
+    limit: idsAhead,
+  }));
+  const found = await entries.listIds(ranges, isNewestFirst);
+  for (const [n, one] of read.entries()) {
+    const { ids, ended } = found[n] ?? NO_IDS;
+    one.ids = [...one.ids.slice(one.at), ...ids];
+    one.at = 0;
+    one.ended = ended;
+    one.idsAhead = Math.min(2 * one.idsAhead, MAX_IDS_AT_ONCE);
+  }
+}
+
+const NO_IDS: EntryIds = { ids: [], ended: true };
+
+/** Divides the ids that a first read lists between the topics. */
+const computeIdsAhead = (all: number, topics: number): number => Math.ceil(all / Math.max(1, topics));
+
+const createHead = (topic: string, { ids, ended }: EntryIds, idsAhead: number): Head => ({
+  topic,
+  ids,
+  at: 0,
+  ended,
+  idsAhead,
+  key: sortKeyAt(ids, 0),
+});
+
+function compareHeads(a: Head, b: Head): number {
+  if (a.key !== b.key) return a.key < b.key ? -1 : 1;
+  return a.topic < b.topic ? -1 : Number(a.topic > b.topic);
 }
 
 /** Returns an entry id with both numbers padded to a fixed length, so that ids sort correctly as text. */
-function sortKey(entryId: string): string {
-  const [ms = "", sequence = ""] = entryId.split("-");
+function sortKeyAt(ids: readonly ListedId[], at: number): string {
+  const [ms = "", sequence = ""] = (ids[at]?.entryId ?? "").split("-");
   return `${ms.padStart(20, "0")}-${sequence.padStart(20, "0")}`;
 }
 
-/** Finds the place of a new head by binary search. `heads` are sorted in reverse order. */
+/** Finds the place of a head by binary search. `heads` are sorted in reverse order. */
 function findInsertIndex(
   heads: readonly Head[],
-  key: string,
-  comesAfter: (key: string, other: string) => boolean,
+  head: Head,
+  comesAfter: (head: Head, other: Head) => boolean,
 ): number {
   let low = 0;
   let high = heads.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (comesAfter(heads[middle]?.key ?? "", key)) low = middle + 1;
+    const other = heads[middle];
+    if (other !== undefined && comesAfter(other, head)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -3,6 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { Finding } from "../errors.ts";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { err, ok, type Result } from "../result.ts";
+import { createTurns } from "../turns.ts";
 import { unlessAborted } from "../wait.ts";
 import { createWorkerQueue, type Exceeded, type JobOptions, type WorkerQueue } from "../worker-queue.ts";
 import type { CompileQuota } from "./compile-quota.ts";
@@ -269,17 +270,4 @@ function toCanonicalText(schema: JsonSchema): string | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
-}
-
-/**
- * Returns a function that runs at most one task per event loop iteration, in call order. Many tasks together then do not block the
- * event loop.
- */
-function createTurns(): <T>(work: () => T) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const turn = last.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(work);
-    last = turn.catch(() => undefined);
-    return turn;
-  };
 }

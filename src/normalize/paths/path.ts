@@ -23,6 +23,7 @@ export interface SingularPath {
   readonly kind: "singular";
   /** Normalized form of the path. Equivalent spellings, such as `$.a` and `$['a']`, have the same key. */
   readonly key: string;
+  readonly location: Location;
   readonly get: (root: unknown) => unknown;
   /** Returns a search tree for the location of the selected value within `root`. */
   readonly targetsIn: (root: unknown) => Targets;
@@ -56,6 +57,7 @@ export function createSingularPath(location: Location): SingularPath {
   return {
     kind: "singular",
     key: JSON.stringify(location),
+    location,
     get: createAccessor(location),
     targetsIn: isFixed ? () => targets : (root) => buildTargets([resolve(location, root)]),
   };

@@ -1,4 +1,4 @@
-import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import { recordAccess } from "../../../data/accounts/audit.ts";
 import { readAttributes } from "../../../event/cloud-event.ts";
 import type { QuarantineReason } from "../../../event/outcome.ts";

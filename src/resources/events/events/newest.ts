@@ -1,11 +1,12 @@
 import type { z } from "zod";
-import { type EntryPlace, openNewest } from "../../../bus/topics/entry-merge.ts";
+import { openNewest } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import { hasAddress } from "../../../data/channels/address-columns.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import type { PlaceFilters } from "../../apps/organization-channels.ts";
 import type { Deps } from "../../kit/deps.ts";
-import { readEntries } from "../read-entries.ts";
-import { MAX_ANSWER_CHARACTERS, MAX_SEARCHED, rangeOf, wantedOf } from "./queries.ts";
+import { createEventFilter } from "./event-filter.ts";
+import { MAX_ANSWER_CHARACTERS, MAX_SEARCHED, rangeOf } from "./queries.ts";
 import { eventJson, formatEventCursor, type newestEventsQuery, parseEventCursor } from "./schema.ts";
 
 /** Maximum number of topics in a list of all apps. Each page reads the newest entry id of each topic. */
@@ -24,7 +25,7 @@ export interface NewestEvents {
 
 /**
  * Lists the newest events of all apps. A page costs one or two queries, and one call to Redis per 64 topics for their newest ids. It also
- * costs one call for each event, and for each topic with events on the page. A search reads at most `MAX_SEARCHED` entries per page.
+ * costs one call for each topic with events in a batch of up to 256 events. A search reads at most `MAX_SEARCHED` entries per page.
  *
  * @throws ApiError 400 if too many topics are selected
  */
@@ -33,7 +34,7 @@ export async function listNewestEvents(
   organizationId: string,
   query: z.output<typeof newestEventsQuery>,
 ): Promise<NewestEvents> {
-  const isWanted = wantedOf(query);
+  const isWanted = createEventFilter(query);
   const topics = await findTopics(deps, organizationId, query);
   const range = rangeOf(query);
   if (range === undefined) return { events: [], total: 0, next: undefined, scanned: 0 };
@@ -46,7 +47,9 @@ export async function listNewestEvents(
   const events: string[] = [];
   let [examined, characters] = [0, 0];
   let last: EntryPlace | undefined;
-  for await (const { topic, entryId, entry } of readEntries(deps, places)) {
+  // A list reads one entry more than a page has, to find out whether it is the last page.
+  const first = isWanted === undefined ? { first: query.limit + 1 } : {};
+  for await (const { topic, entryId, entry } of deps.entries.read(places, first)) {
     const isFull =
       events.length >= query.limit || examined >= MAX_SEARCHED || characters >= MAX_ANSWER_CHARACTERS;
     if (isFull && last !== undefined)

@@ -1,16 +1,14 @@
 import type { z } from "zod";
 import type { EntryRange } from "../../../bus/topics/entry-index.ts";
-import { type EntryPlace, mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
-import type { TopicEntry } from "../../../bus/topics/topics.ts";
+import { mergeEntries, mergeNewest } from "../../../bus/topics/entry-merge.ts";
+import type { ListedEntry } from "../../../bus/topics/entry-place.ts";
 import type { Queryable } from "../../../data/database.ts";
-import { parseJson } from "../../../event/parse-json.ts";
 import { invalidParameters } from "../../../http/errors.ts";
 import { mapBounded } from "../../../lib/map-bounded.ts";
-import { createPathCompiler } from "../../../normalize/paths/jsonpath.ts";
 import type { AppScope } from "../../apps/app-scope.ts";
 import type { Deps } from "../../kit/deps.ts";
 import { omitUndefined } from "../../kit/list-page.ts";
-import { readEntries } from "../read-entries.ts";
+import { createEventFilter, type EventFilter } from "./event-filter.ts";
 import { eventJson, type listQuerySchema, MAX_WINDOW } from "./schema.ts";
 
 const CONCURRENCY = 16;
@@ -32,7 +30,7 @@ export async function listEvents(
   query: z.output<typeof listQuerySchema>,
 ): Promise<{ readonly events: readonly string[]; readonly total: number }> {
   const { type, channel, from, to, limit, offset, order } = query;
-  const wanted = wantedOf(query);
+  const wanted = createEventFilter(query);
   const names = await listTopicNames(deps.db, scope, { type, channelUid: channel });
   const isWhole = from === undefined && to === undefined;
   const range = rangeOf(query);
@@ -43,7 +41,7 @@ export async function listEvents(
     const found = await searchEvents(deps, merge(deps.entries, names, range), wanted, offset + limit);
     return { events: found.slice(offset), total: found.length };
   }
-  const places: EntryPlace[] = [];
+  const places: ListedEntry[] = [];
   let seen = 0;
   for await (const place of merge(deps.entries, names, range)) {
     if (seen >= offset && places.length < limit) places.push(place);
@@ -70,58 +68,17 @@ export function rangeOf({
   };
 }
 
-export type Wanted = (entry: TopicEntry) => boolean;
-
-/**
- * Creates a filter on the id or content of events, or returns `undefined` if the query has none.
- * @throws ApiError 400 for a path that can select several values
- */
-export function wantedOf({
-  id,
-  path: text,
-  value,
-}: Pick<z.output<typeof listQuerySchema>, "id" | "path" | "value">): Wanted | undefined {
-  if (text === undefined) return id === undefined ? undefined : (entry) => hasId(entry, id);
-  const compiled = createPathCompiler({ syntax: "rfc9535", item: {}, named: new Map() })(text);
-  if (!compiled.ok) throw invalidParameters([{ path: "path", message: compiled.error }]);
-  const { path } = compiled.value;
-  if (path.kind !== "singular")
-    throw invalidParameters([
-      { path: "path", message: "must select one value, so it can only contain names and indexes" },
-    ]);
-  return (entry) => {
-    if (id !== undefined && !hasId(entry, id)) return false;
-    const found = valueAt(entry.fields.data, path.get);
-    return value === undefined ? found !== undefined : formatScalar(found) === value;
-  };
-}
-
-const hasId = ({ entryId, fields }: TopicEntry, id: string): boolean => fields.id === id || entryId === id;
-
-/** Returns the value at a path, or `undefined` if the data has none. */
-function valueAt(data: string | undefined, get: (root: unknown) => unknown): unknown {
-  try {
-    return data === undefined ? undefined : get(parseJson(data));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Formats a value as in the parameter `value`. Returns `undefined` for objects and arrays. */
-const formatScalar = (value: unknown): string | undefined =>
-  value === undefined || (typeof value === "object" && value !== null) ? undefined : String(value);
-
 /** Searches entries and returns the matching events as JSON texts. Stops at `MAX_SEARCHED` entries or `MAX_ANSWER_CHARACTERS`. */
 async function searchEvents(
   deps: Deps,
-  places: AsyncIterable<EntryPlace>,
-  isWanted: Wanted,
+  places: AsyncIterable<ListedEntry>,
+  isWanted: EventFilter,
   most: number,
 ): Promise<readonly string[]> {
   const found: string[] = [];
   let examined = 0;
   let characters = 0;
-  for await (const { topic, entry } of readEntries(deps, places)) {
+  for await (const { topic, entry } of deps.entries.read(places)) {
     examined++;
     characters += entry?.fields.data?.length ?? 0;
     if (entry !== undefined && isWanted(entry)) found.push(eventJson(topic, entry));
@@ -131,10 +88,10 @@ async function searchEvents(
 }
 
 /** Reads events as JSON texts. Skips entries that were deleted after they were listed. */
-async function readEvents(deps: Deps, places: readonly EntryPlace[]): Promise<readonly string[]> {
+async function readEvents(deps: Deps, places: readonly ListedEntry[]): Promise<readonly string[]> {
   const events: string[] = [];
   let characters = 0;
-  for await (const { topic, entry } of readEntries(deps, places)) {
+  for await (const { topic, entry } of deps.entries.read(places)) {
     if (!entry) continue;
     const json = eventJson(topic, entry);
     characters += json.length;

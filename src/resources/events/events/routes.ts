@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import type { Caller } from "../../../http/context.ts";
 import { notFound } from "../../../http/errors.ts";
 import { deleted } from "../../../http/fields.ts";

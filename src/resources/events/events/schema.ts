@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import type { TopicEntry } from "../../../bus/topics/topics.ts";
 import { parseJson } from "../../../event/parse-json.ts";
 import { timeInput } from "../../../http/fields.ts";

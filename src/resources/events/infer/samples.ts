@@ -58,15 +58,11 @@ function createCollection() {
   };
 }
 
-async function addEvents(
-  { entries, topics: stored }: Deps,
-  { topics, limit }: Wanted,
-  collected: Collection,
-): Promise<void> {
+async function addEvents({ entries }: Deps, { topics, limit }: Wanted, collected: Collection): Promise<void> {
   let read = 0;
-  for await (const { topic, entryId } of mergeNewest(entries, [...topics.keys()], { from: "-", to: "+" })) {
+  const places = mergeNewest(entries, [...topics.keys()], { from: "-", to: "+" });
+  for await (const { topic, entry } of entries.read(places, { first: limit })) {
     if (read++ >= limit) return;
-    const entry = await stored.findEntry(topic, entryId);
     const { data, datacontenttype } = entry?.fields ?? {};
     if (data === undefined) continue;
     if (!collected.take(Buffer.byteLength(data))) return;

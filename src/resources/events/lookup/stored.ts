@@ -6,7 +6,6 @@ import type { ChannelRow, TopicRow } from "../../../data/tables.ts";
 import type { DeliveryRecord } from "../../../event/delivery-record.ts";
 import { timeOfId } from "../../../lib/ids.ts";
 import type { Deps } from "../../kit/deps.ts";
-import { readEntries } from "../read-entries.ts";
 import { createMatch, type Match } from "./match.ts";
 
 /** Maximum number of channels or topics that a search covers. In a larger organization, search within an app instead. */
@@ -126,10 +125,8 @@ async function searchEvents(
     fromMs === undefined ? { from: "-", to: "+" } : { from: `${fromMs}`, to: `${fromMs + MAX_DELAY_MS}` };
   let examined = 0;
   let characters = 0;
-  for await (const { topic, entry } of readEntries(
-    deps,
-    mergeNewest(deps.entries, [...rowOf.keys()], range),
-  )) {
+  const places = mergeNewest(deps.entries, [...rowOf.keys()], range);
+  for await (const { topic, entry } of deps.entries.read(places)) {
     const row = rowOf.get(topic);
     if (row && entry?.fields.id === id) return [matchOfEvent(row, entry.entryId)];
     characters += entry?.fields.data?.length ?? 0;

@@ -1,6 +1,7 @@
 import { compareEntryIds } from "../../../bus/entry-id.ts";
 import type { EntryIndex } from "../../../bus/topics/entry-index.ts";
-import { type EntryPlace, mergeEntries } from "../../../bus/topics/entry-merge.ts";
+import { mergeEntries } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import type { Topics } from "../../../bus/topics/topics.ts";
 import type { Queryable } from "../../../data/database.ts";
 import { notFound } from "../../../http/errors.ts";

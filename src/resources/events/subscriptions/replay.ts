@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import { conflict } from "../../../http/errors.ts";
 import { createId } from "../../../lib/ids.ts";
 import { appScopeOf, subscriptionParams } from "../../apps/app-scope.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EntryPlace } from "../../../bus/topics/entry-merge.ts";
+import type { EntryPlace } from "../../../bus/topics/entry-place.ts";
 import type { SubscriptionRow } from "../../../data/subscriptions/subscriptions.ts";
 import { jsonSchemaDocument } from "../../../event/definition.ts";
 import type { HandlerSettings } from "../../../event/handler.ts";
