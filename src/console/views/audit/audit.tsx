@@ -78,8 +78,8 @@ const SPEC: ResourceSpec<AuditRecord> = {
   empty: "Changes of this organization are listed here.",
   below: () => (
     <>
-      <ApiCall call={{ method: "GET", path: "/audit/export" }} label="Full export as JSON lines" />
       <Rejections />
+      <ApiCall call={{ method: "GET", path: "/audit/export" }} label="Full export as JSON lines" />
     </>
   ),
 };
