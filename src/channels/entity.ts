@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { openAddress } from "../data/channels/address-columns.ts";
+import { listSecretNames } from "../data/channels/channel-secrets.ts";
 import { findIdleSources } from "../data/channels/sources.ts";
 import type { Queryable } from "../data/database.ts";
 import type { Keyring } from "../data/keyring/keyring.ts";
@@ -48,6 +49,11 @@ export const channelSchema = z
     title: z.string().nullable(),
     config: z.record(z.string(), z.unknown()),
     events: z.array(definitionSchema),
+    secretNames: z.array(z.string().nullable()).meta({
+      description:
+        "Names of the stored `secrets`, which are never returned themselves. Null is a secret that verifies deliveries. Empty for kinds without `secrets`.",
+      example: [null],
+    }),
     connectionId: z.string().nullable(),
     state: z.enum([...CHANNEL_STATES, "idle"]).meta({
       description:
@@ -96,7 +102,7 @@ export async function renderChannels(
 }
 
 function renderChannel(
-  { channelKinds, hooksUrl }: EntityDeps,
+  { channelKinds, hooksUrl, keyring }: EntityDeps,
   row: ChannelRow,
   { address, isIdle }: { readonly address: string | null; readonly isIdle: boolean },
 ): Channel {
@@ -110,6 +116,7 @@ function renderChannel(
     title: row.title,
     config: row.config,
     events: row.events,
+    secretNames: listSecretNames(keyring, row),
     connectionId: row.connectionId,
     state: isIdle ? "idle" : row.state,
     stateReason: isIdle ? "noSubscription" : null,

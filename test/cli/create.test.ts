@@ -77,6 +77,35 @@ it("replaces the secret of a channel, which then accepts deliveries that are sig
   });
 });
 
+it("replaces the secret of a channel with a preset that has named secrets, unless the channel has one", async () => {
+  const channel = {
+    uid: "chats",
+    kind: "webhook",
+    config: { preset: "whatsapp", secrets: [{ value: "first" }] },
+  };
+  await run(`channels create -f ${file("chats.json", channel)} --app ${world.app.id}`);
+  const update = `channels update chats --app ${world.app.id}`;
+  expect(await run(`${update} --secret second`)).toMatchObject({ code: 0 });
+  const named = { config: { secrets: [{ value: "second" }, { name: "verifyToken", value: "token" }] } };
+  expect(await run(`${update} -f ${file("named-secrets.json", named)}`)).toMatchObject({ code: 0 });
+  const rejected = await run(`${update} --secret third`);
+  expect(rejected).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("also the named ones (verifyToken)"),
+  });
+});
+
+it("rejects a second argument that reads standard input", async () => {
+  const rejected = await runInlet(["explain", "inbox", "-f", "-", "--data", "@-"], {
+    env: world.env,
+    stdin: "{}",
+  });
+  expect(rejected).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Standard input can be read only once"),
+  });
+});
+
 it("tries definitions of a file on a delivery and on quarantined items, before they are saved", async () => {
   const events = file("tried.json", { events: [{ type: "b", typePath: "$.type" }] });
   const data = ["--data", '{"type":"b"}'];

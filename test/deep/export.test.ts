@@ -134,7 +134,7 @@ it("`inlet export` prints a file that changes nothing on its gateway, and makes 
   });
 });
 
-it("`inlet export` contains the named secrets of a preset, and names the connection of a registration", async () => {
+it("`inlet export` contains the named secrets that a channel has, and names the connection of a registration", async () => {
   const hooksUrl = { INLET_HOOKS_URL: "https://hooks.example.com" };
   await using stores = await createTestStores();
   await using gateway = await startTestGateway({ ...stores.env, ...hooksUrl });
@@ -150,6 +150,7 @@ it("`inlet export` contains the named secrets of a preset, and names the connect
   };
   const secrets = [{ value: "a secret" }, { name: "verifyToken", value: "a token" }];
   await install("whatsapp", { secrets });
+  await install("facebook", { secrets: [{ value: "a third secret" }] });
   const { id: connectionId } = await api<{ id: string }>("POST", "/connections", {
     name: "GitHub",
     kind: "bearer",
@@ -164,7 +165,13 @@ it("`inlet export` contains the named secrets of a preset, and names the connect
   );
   const file = join(dir, "named.json");
   writeFileSync(file, exported.stdout);
-  const variables = { SECRET_WHATSAPP: "a secret", SECRET_WHATSAPP_VERIFYTOKEN: "a token" };
+  expect(exported.stderr).toContain("SECRET_FACEBOOK");
+  expect(exported.stderr).not.toContain("SECRET_FACEBOOK_");
+  const variables = {
+    SECRET_WHATSAPP: "a secret",
+    SECRET_WHATSAPP_VERIFYTOKEN: "a token",
+    SECRET_FACEBOOK: "a third secret",
+  };
   const same = await inlet(["plan", "-f", file], { ...stores.env, ...hooksUrl, ...variables });
   expect(same.stdout).toMatch(/^0 create, 0 update, \d+ unchanged, 0 unmanaged$/m);
 });

@@ -243,10 +243,15 @@ describe("inlet receive", () => {
   });
 
   it("keeps the named secrets of a channel", async () => {
+    const { api } = world;
     await receiveOnce("whatsapp", "--secret", "first");
-    const second = spawnReceive(["whatsapp", "--secret", "second", "--once", "--yes"], world.env);
-    expect(await second.exited).toBe(2);
-    expect(second.stderr()).toContain(
+    const steps = await receiveOnce("whatsapp", "--secret", "second");
+    const appId = steps.find(({ step }) => step === "app")?.id;
+    const secrets = [{ value: "second" }, { name: "verifyToken", value: "token" }];
+    await api("PUT", `/apps/${appId}/channels/whatsapp`, { config: { secrets } });
+    const third = spawnReceive(["whatsapp", "--secret", "third", "--once", "--yes"], world.env);
+    expect(await third.exited).toBe(2);
+    expect(third.stderr()).toContain(
       "replaces all secrets of the channel whatsapp, also the named ones (verifyToken)",
     );
   });

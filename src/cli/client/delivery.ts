@@ -62,14 +62,24 @@ export async function readDelivery(api: Api, io: Io, options: DeliveryOptions): 
   };
 }
 
+/** Inputs that an argument has read to their end. A second argument would get nothing. */
+const readInputs = new WeakSet<Io["stdin"]>();
+
 /**
  * Returns the data that a command-line argument names: a file for `@file`, standard input for `@-`, or else the text itself.
  *
- * @throws CommandError
+ * @throws CommandError if the file cannot be read, or if another argument has read standard input
  */
 export async function readData(io: Io, data: string): Promise<Buffer> {
   if (!data.startsWith("@")) return Buffer.from(data);
-  if (data === "@-") return readBytes(io.stdin);
+  if (data === "@-") {
+    if (readInputs.has(io.stdin))
+      throw usageError(
+        "Standard input can be read only once, but several arguments name it (- or @-). Use a file for the others.",
+      );
+    readInputs.add(io.stdin);
+    return readBytes(io.stdin);
+  }
   return readFile(data.slice(1)).catch((error: NodeJS.ErrnoException) => {
     throw usageError(`${data.slice(1)} cannot be read (${error.code}).`);
   });

@@ -1,20 +1,15 @@
 import type { Channel } from "../../channels/entity.ts";
-import type { Preset } from "../../verify/presets.ts";
 import { usageError } from "../exit.ts";
 
 /**
- * Checks that a new secret removes no named secret of a channel. A change replaces the whole list of secrets, and the API does not show
- * which of them exist.
+ * Checks that a new secret removes no named secret of a channel, because a change replaces the whole list of secrets.
  *
- * @throws CommandError if the preset has named secrets, and the channel has a secret
+ * @throws CommandError if the channel has named secrets
  */
-export function requireNoNamedSecrets(
-  { uid, state }: Pick<Channel, "uid" | "state">,
-  { otherSecrets }: Pick<Preset, "otherSecrets">,
-): void {
-  if (state === "needsSetup" || otherSecrets.length === 0) return;
-  const names = otherSecrets.map(({ name }) => name).join(", ");
+export function requireNoNamedSecrets({ uid, secretNames }: Pick<Channel, "uid" | "secretNames">): void {
+  const names = secretNames.filter((name) => name !== null);
+  if (names.length === 0) return;
   throw usageError(
-    `A new secret replaces all secrets of the channel ${uid}, also the named ones (${names}). Set them together with \`inlet channels update ${uid} -f <file>\`, in which \`config.secrets\` lists all of them.`,
+    `A new secret replaces all secrets of the channel ${uid}, also the named ones (${names.join(", ")}). Set them together with \`inlet channels update ${uid} -f <file>\`, in which \`config.secrets\` lists all of them.`,
   );
 }

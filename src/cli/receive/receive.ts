@@ -138,7 +138,7 @@ async function findSecret(
 ): Promise<string | undefined> {
   const source = given ?? (preset && !registration ? io.env.INLET_SECRET || undefined : undefined);
   if (source !== undefined) {
-    if (found && preset) requireNoNamedSecrets(found.channel, preset);
+    if (found) requireNoNamedSecrets(found.channel);
     return String(await readData(io, source)).trimEnd();
   }
   const isReady = found !== undefined && found.channel.state !== "needsSetup";

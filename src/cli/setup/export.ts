@@ -84,14 +84,15 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
     for (const channel of channels) {
       const template = blueprint?.channels.find(({ uid }) => uid === channel.uid);
       const own = await declare(template, channel);
-      const [, ...named] = listSecretNames(channel);
-      const isVerified = await hasSecrets(channel);
-      if (!isVerified && named.length > 0)
+      // The registration sets the secret that verifies deliveries. A list in the file would replace it.
+      const isRegistered = channel.config.registration !== undefined;
+      const named = channel.secretNames.filter((name) => name !== null);
+      if (isRegistered && named.length > 0)
         omitted.push(`The secrets ${named.join(", ")} of the channel ${channel.uid} of the app ${app.uid}.`);
-      const secrets = (isVerified ? [undefined, ...named] : []).map((name) => {
+      const secrets = [...new Set(isRegistered ? [] : channel.secretNames)].map((name) => {
         const variable = nameVariable([space, app.uid, channel.uid], name, variables);
         variables.push(variable);
-        return { ...(name !== undefined && { name }), value: { $env: variable } };
+        return { ...(name !== null && { name }), value: { $env: variable } };
       });
       const config = { ...own.config, ...(secrets.length > 0 && { secrets }) };
       const { connectionId } = (channel.config.registration ?? {}) as { readonly connectionId?: string };
@@ -185,25 +186,13 @@ async function shorten(
   return kept;
 }
 
-/** Returns whether the channel has secrets, which the API does not return. Without them, it would wait for its setup. */
-async function hasSecrets({ kind, config, events, state }: Channel): Promise<boolean> {
-  const checked = await checkChannel(deps, { kind, config, events }, "");
-  return checked.ok && checked.value.state === "needsSetup" && state !== "needsSetup";
-}
-
-/** Returns the names of the secrets that the preset of a channel knows. The secret that verifies deliveries has no name. */
-const listSecretNames = ({ config }: Channel): readonly (string | undefined)[] => [
-  undefined,
-  ...(deps.presets.get(String(config.preset ?? ""))?.otherSecrets ?? []).map(({ name }) => name),
-];
-
 /** Returns an unused name of an environment variable for a secret of a channel. */
 function nameVariable(
   [space, app, channel]: readonly [string, string, string],
-  secret: string | undefined,
+  secret: string | null,
   used: readonly string[],
 ): string {
-  const ending = secret === undefined ? "" : `_${secret}`;
+  const ending = secret === null ? "" : `_${secret}`;
   const words = `${app === channel ? app : `${app}_${channel}`}${ending}`;
   const toName = (text: string): string => `SECRET_${text}`.toUpperCase().replace(/[^A-Z0-9]+/g, "_");
   const names = [toName(words), toName(`${space}_${words}`)];

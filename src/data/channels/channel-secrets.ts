@@ -12,11 +12,20 @@ export function sealSecrets(keyring: Keyring, channelNumber: number, secrets: Se
 
 /** @throws Error if the secrets were sealed for another channel or under another key */
 export function openSecrets(
-  keyring: Keyring,
+  keyring: Pick<Keyring, "open">,
   channel: Pick<ChannelRow, "number" | "sealedSettings">,
 ): Secrets {
   if (channel.sealedSettings === null) return {};
   return parseJson(keyring.open(channel.sealedSettings, secretsPlace(channel.number))) as Secrets;
+}
+
+/** Returns the names of the channel's `secrets`. `null` is a secret that verifies deliveries. Returns no values. */
+export function listSecretNames(
+  keyring: Pick<Keyring, "open">,
+  channel: Pick<ChannelRow, "number" | "sealedSettings">,
+): readonly (string | null)[] {
+  const { secrets = [] } = openSecrets(keyring, channel);
+  return (secrets as readonly { readonly name?: string }[]).map(({ name = null }) => name);
 }
 
 /** Encryption context (AAD) that binds sealed secrets to their channel. */

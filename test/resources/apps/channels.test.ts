@@ -100,6 +100,16 @@ describe("a channel", () => {
     });
   });
 
+  it("returns the names of its secrets, but no values", async () => {
+    const named = { name: "verifyToken", value: "s3cret-two" };
+    const channel = await create({ config: { verification: HMAC } });
+    const path = `/apps/${appId}/channels/${channel.id}`;
+    expect(channel.secretNames).toEqual([]);
+    const set = await api.call.put(path, { config: { secrets: [{ value: "s3cret" }, named] } });
+    expect(set.secretNames).toEqual([null, "verifyToken"]);
+    expect(await api.call.get(path)).toMatchObject({ secretNames: [null, "verifyToken"] });
+  });
+
   it("is in state needsSetup until its verification scheme has a secret, and again after that secret is removed", async () => {
     const channel = await create({ config: { verification: HMAC } });
     const path = `/apps/${appId}/channels/${channel.id}`;

@@ -93,10 +93,7 @@ export function define(command: Command, context: CommandContext): void {
         return api.update<Channel>(path, () => change);
       }
       const value = String(await readData(io, secret ?? "")).trim();
-      const channel = await api.get<Channel>(path);
-      const { preset } = channel.config;
-      if (preset !== undefined)
-        requireNoNamedSecrets(channel, await api.get<Preset>(formatPath("presets", String(preset))));
+      requireNoNamedSecrets(await api.get<Channel>(path));
       return api.update<Channel>(path, () => ({ config: { secrets: [{ value }] } }));
     },
   )
