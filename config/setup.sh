@@ -48,6 +48,8 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || ! runtime_works; th
   say 'Installing the dependencies of package-lock.json (npm ci) ...'
   quietly npm ci --include=dev --include=optional --ignore-scripts=false --loglevel=error ||
     fail 'npm ci failed (see above).'
+  # The install script of the package `node` leaves C++ headers and a second link to the program behind. No dependency is compiled.
+  rm -rf node_modules/node/node_modules
   runtime_works || fail 'The Node.js 24 of node_modules/.bin/node does not run on this machine.'
   printf '%s\n' "$wanted" >"$stamp"
 fi
