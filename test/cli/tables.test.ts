@@ -19,7 +19,7 @@ describe("a command at a terminal", () => {
     ["apps get {app}", /\nblueprintId: +bp_/],
     [
       "sources",
-      /^APP +CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAST WAKE +LAG MS +MISSED +LAST ERROR\napp_\S+ +orders +\w+/,
+      /^APP +CHANNEL +HEALTH +STATE +SILENT +LAST EVENT +NEXT +LAST WAKE +LAG MS +MISSED +LAST ERROR\nbp_\S+ +orders +\w+/,
     ],
     [
       "subscriptions",
@@ -62,7 +62,7 @@ describe("a command at a terminal", () => {
   it("prints events, quarantined items and redrive results as tables", async () => {
     await post("inbox", '{"a":1}');
     expect((await atTerminal("events --channel inbox --since 1h")).text).toMatch(
-      /^TIME +APP +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +app_\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
+      /^TIME +APP +CHANNEL +TYPE +ID +ENTRY +DATA\n\S+ +bp_\S+ +inbox +received +evt_\S+ +\d+-\d+ /,
     );
     expect((await atTerminal("events --type nothing")).text).toContain("No events found.");
     const [{ id }] = rows((await run("events --channel inbox --since 1h --limit 1")).stdout);
