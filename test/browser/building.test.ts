@@ -30,6 +30,7 @@ it("the console creates a channel for a provider, sets its secret, and publishes
   await page.getByLabel("Signing secret").fill("whsec_0123456789");
   await page.getByRole("button", { name: "Set the secret" }).click();
   await page.getByText("ready", { exact: true }).waitFor();
+  await page.getByText("The channel has 1 stored secret. The new secret replaces it.").waitFor();
   // A generated secret stays visible after it was saved, because Inlet never shows it again.
   await page.getByRole("button", { name: "Generate a secret" }).click();
   const field = page.getByLabel("Signing secret");

@@ -154,6 +154,7 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
   /** Generated secret that was saved. */
   const [saved, setSaved] = useState<string>();
   const { value } = given;
+  const stored = channel.secretNames.length;
   const path = `/apps/${appId}/channels/${channel.uid}`;
   const action = useAction(async () => {
     await send("PUT", path, { body: { config: { secrets: [{ value }] } } });
@@ -172,6 +173,12 @@ function SetSecret({ appId, channel, secret, onSet }: SecretProps) {
         generate={generateSecret}
         onChange={setGiven}
       />
+      {stored > 0 && saved === undefined && (
+        <p class="field-help">
+          The channel has {stored} stored {stored === 1 ? "secret" : "secrets"}. The new secret replaces{" "}
+          {stored === 1 ? "it" : "all of them"}.
+        </p>
+      )}
       {action.error && <ErrorNote error={action.error} />}
       <div class="row">
         <Button type="submit" disabled={value === "" || action.isRunning}>
