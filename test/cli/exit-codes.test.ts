@@ -40,7 +40,13 @@ it.each([
   "doctor --gateway-only",
 ])("inlet %s --json prints the same JSON lines as --output json", async (line) => {
   const [short, long] = [await run(`${line} --json`, { columns: 80 }), await run(`${line} -o json`)];
-  for (const text of short.stdout.trim().split("\n").filter(Boolean)) JSON.parse(text);
-  expect(short.stdout.length).toBe(long.stdout.length);
+  // Values such as the used memory of Redis can change between the two calls.
+  const readFields = (text: string) =>
+    text
+      .trim()
+      .split("\n")
+      .filter(Boolean)
+      .map((one) => Object.keys(JSON.parse(one)));
+  expect(readFields(short.stdout)).toEqual(readFields(long.stdout));
   expect(short.code).toBe(long.code);
 });

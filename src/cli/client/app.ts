@@ -1,10 +1,10 @@
 import type { Channel } from "../../channels/entity.ts";
 import type { Match } from "../../resources/events/lookup/match.ts";
-import { usageError } from "../exit.ts";
+import { CommandError, usageError } from "../exit.ts";
 import { escapeText } from "../output/escape.ts";
 import type { Output } from "../output/output.ts";
 import type { Column } from "../output/table.ts";
-import { type Api, ApiError, formatPath } from "./api.ts";
+import { type Api, formatPath } from "./api.ts";
 import type { App } from "./entities.ts";
 
 /**
@@ -58,14 +58,18 @@ export async function listAppNames(api: Api): Promise<ReadonlyMap<string, string
   return new Map(items.map(({ id, uid }) => [id, uid]));
 }
 
-/** Returns the columns of a table with the app's uid instead of its id in the column `app`, if the API key may list apps. */
+/**
+ * Returns the columns of a table with the app's uid instead of its id in the column `app`. Keeps the ids if the apps cannot be listed, for
+ * example because the API key may not list them or its rate limit is used up.
+ */
 export async function showAppUids<T>(
   { api, output }: { readonly api: Api; readonly output: Pick<Output, "isJson"> },
+  rows: readonly T[],
   columns: readonly Column<T>[],
 ): Promise<readonly Column<T>[]> {
-  if (output.isJson) return columns;
+  if (output.isJson || rows.length === 0) return columns;
   const names = await listAppNames(api).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 403) return undefined;
+    if (error instanceof CommandError) return undefined;
     throw error;
   });
   if (names === undefined) return columns;

@@ -47,7 +47,7 @@ export function define(command: Command, context: CommandContext): void {
         to: formatTime(until),
       };
       const { items, total } = await api.listNewest<Delivery>("/deliveries", query, limit);
-      output.list(items, await showAppUids({ api, output }, COLUMNS), "No deliveries found.");
+      output.list(items, await showAppUids({ api, output }, items, COLUMNS), "No deliveries found.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },
   )
@@ -62,7 +62,11 @@ export function define(command: Command, context: CommandContext): void {
     async ({ api, appPath }, [id]) => api.get<WholeDelivery>(await appPath("deliveries", id)),
   );
   examples(command, [
-    ["inlet deliveries --status refused", "rejected deliveries with their reasons and trace ids"],
+    [
+      "inlet deliveries --status refused --since 12:05",
+      "rejected deliveries with their reasons and trace ids",
+    ],
+    ["inlet deliveries list --help", "all filters, and the forms of times"],
     [
       "inlet deliveries get del_1",
       "with its trace, if INLET_TRACE_URL is set; the audit log records the access",

@@ -46,7 +46,7 @@ export function define(command: Command, context: CommandContext): void {
         progress.show(`Scanned ${renderBar(Math.min(scanned, total), total)} events`),
       );
       progress[Symbol.dispose]();
-      output.list(items, await showAppUids({ api, output }, COLUMNS), "No events found.");
+      output.list(items, await showAppUids({ api, output }, items, COLUMNS), "No events found.");
     },
   )
     .option("--type <type>", "only events of this type")

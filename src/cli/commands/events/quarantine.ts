@@ -57,7 +57,7 @@ export function define(command: Command, context: CommandContext): void {
       const { channelId: channel, ...filters } = filterQuery(options);
       const query = { appId: (await selectedApp())?.id, channel, ...filters };
       const { items, total } = await api.listNewest<RecordEntity>("/quarantine", query, options.limit);
-      output.list(items, await showAppUids({ api, output }, COLUMNS), "Quarantine is empty.");
+      output.list(items, await showAppUids({ api, output }, items, COLUMNS), "Quarantine is empty.");
       if (total > items.length) output.note(`Showing ${items.length} of ${total}.`);
     },
   ).option("--limit <count>", "maximum number of items", parseCount(1, 10_000), 50);

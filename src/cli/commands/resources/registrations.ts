@@ -24,7 +24,7 @@ export function define(command: Command, context: CommandContext): void {
     const { items } = await api.list<RegistrationEntity>("/registrations");
     output.list(
       items,
-      await showAppUids({ api, output }, COLUMNS),
+      await showAppUids({ api, output }, items, COLUMNS),
       "No channel is registered at a provider.",
     );
   });

@@ -58,7 +58,7 @@ export function define(command: Command, context: CommandContext): void {
     // Earlier versions printed the channel as `uid`.
     const items = found.map((source) => ({ uid: source.channelUid, ...source }));
     if (items.length > 0 || failure === undefined)
-      output.list(items, await showAppUids({ api, output }, COLUMNS), "There are no sources.");
+      output.list(items, await showAppUids({ api, output }, items, COLUMNS), "There are no sources.");
     if (failure === undefined) return EXIT.done;
     output.note(describeIncomplete(items.length, "sources", failure), "yellow");
     return failure.exitCode;
