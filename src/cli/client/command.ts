@@ -55,7 +55,7 @@ export const apiOptions = (command: Command): Command =>
     .option("--field <field>", "print only this field of each result, such as id or handler.secret")
     .option(
       "--url <address>",
-      "gateway address (default: INLET_URL, then the address stored by `inlet login`)",
+      "gateway address (default: INLET_URL, then the address stored by `inlet login`, then this machine)",
     );
 
 /** Adds `--app` and the options that all commands that call the API have in common. */

@@ -10,7 +10,7 @@ export interface Credentials {
   readonly apiKey: string;
 }
 
-const DEFAULT_URL = "http://127.0.0.1:8080";
+const DEFAULT_PORT = "8080";
 const FILE = "credentials.json";
 
 /** Returns the folder in which the CLI stores files of the current user. */
@@ -36,6 +36,10 @@ export async function findCredentials(env: Io["env"], urlOption?: string): Promi
   );
 }
 
+/** Returns the address of a gateway that runs on this machine with the same settings. */
+export const formatLocalUrl = (env: Io["env"]): string =>
+  `http://127.0.0.1:${env.INLET_PORT?.trim() || DEFAULT_PORT}`;
+
 /**
  * Returns the base URL that a command would call.
  *
@@ -46,7 +50,7 @@ export const findBaseUrl = async (env: Io["env"], urlOption?: string): Promise<s
 
 function baseUrlOf(env: Io["env"], urlOption: string | undefined, stored: Credentials | undefined): string {
   const url = urlOption ?? (env.INLET_URL?.trim() || undefined);
-  return url === undefined ? (stored?.baseUrl ?? parseUrl(DEFAULT_URL)) : parseUrl(url);
+  return url === undefined ? (stored?.baseUrl ?? parseUrl(formatLocalUrl(env))) : parseUrl(url);
 }
 
 /**

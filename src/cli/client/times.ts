@@ -2,6 +2,8 @@ import { type Command, InvalidArgumentError } from "commander";
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const FORM_CELLS = 28;
+/** Largest time of a `Date` (ECMA-262, "Time Values and Time Range"). */
+const MAX_DATE_MS = 8.64e15;
 const AGE = /^(?<count>\d{1,9})(?<unit>[smhd])$/;
 const TIME_OF_DAY = /^(?<hours>[01]?\d|2[0-3]):(?<minutes>[0-5]\d)(?::(?<seconds>[0-5]\d))?$/;
 const TIMESTAMP =
@@ -23,9 +25,10 @@ export function parseDuration(text: string): number {
  */
 export function parseTime(text: string, direction: Direction = "past", nowMs = Date.now()): number {
   const durationMs = readDuration(text);
-  if (durationMs !== undefined) return direction === "past" ? nowMs - durationMs : nowMs + durationMs;
-  const atMs = readTimeOfDay(text, direction, nowMs) ?? readTimestamp(text);
-  if (atMs !== undefined) return atMs;
+  const relativeMs =
+    durationMs === undefined ? undefined : direction === "past" ? nowMs - durationMs : nowMs + durationMs;
+  const atMs = relativeMs ?? readTimeOfDay(text, direction, nowMs) ?? readTimestamp(text);
+  if (atMs !== undefined && Math.abs(atMs) <= MAX_DATE_MS) return atMs;
   throw new InvalidArgumentError(
     `must be a duration such as 10m, 2h or 7d, a time of day such as 12:05, or a timestamp such as 2026-01-31T12:05 (time zone ${timeZone()}) or 2026-01-31T12:05:00Z`,
   );

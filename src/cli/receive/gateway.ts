@@ -48,8 +48,13 @@ export async function openGateway(io: Io, options: GatewayOptions): Promise<Used
   const isNamed = url !== undefined || Boolean(io.env.INLET_URL?.trim());
   if (isNamed || !LOOPBACK.test(new URL(baseUrl).hostname))
     throw new CommandError(`${baseUrl} cannot be reached.`, { exitCode: EXIT.unavailable });
-  if (!isConfirmed && !(await confirm(io, "No gateway is running. Start one with its data in ./data?")))
-    throw usageError("No gateway is running. Start one with `inlet start`, or pass --yes to start one here.");
+  if (
+    !isConfirmed &&
+    !(await confirm(io, `No gateway is running at ${baseUrl}. Start one with its data in ./data?`))
+  )
+    throw usageError(
+      `No gateway is running at ${baseUrl}. Start one with \`inlet start\`, pass --yes to start one here, or name another address with --url.`,
+    );
   note("Starting a gateway …");
   return startHere(io, { baseUrl, apiKey }, note);
 }

@@ -11,6 +11,7 @@ import { mergePatch } from "../../lib/json/merge-patch.ts";
 import { readPresets } from "../../verify/presets.ts";
 import type { Blueprint } from "../client/blueprint.ts";
 import type { App } from "../client/entities.ts";
+import { readSecretNames } from "../client/named-secrets.ts";
 
 /** Entities of an organization, as the API returns them. */
 export interface Existing {
@@ -86,10 +87,11 @@ export async function composeFile({ organization, spaces, blueprints, apps }: Ex
       const own = await declare(template, channel);
       // The registration sets the secret that verifies deliveries. A list in the file would replace it.
       const isRegistered = channel.config.registration !== undefined;
-      const named = channel.secretNames.filter((name) => name !== null);
+      const secretNames = readSecretNames(channel);
+      const named = secretNames.filter((name) => name !== null);
       if (isRegistered && named.length > 0)
         omitted.push(`The secrets ${named.join(", ")} of the channel ${channel.uid} of the app ${app.uid}.`);
-      const secrets = [...new Set(isRegistered ? [] : channel.secretNames)].map((name) => {
+      const secrets = [...new Set(isRegistered ? [] : secretNames)].map((name) => {
         const variable = nameVariable([space, app.uid, channel.uid], name, variables);
         variables.push(variable);
         return { ...(name !== null && { name }), value: { $env: variable } };

@@ -44,6 +44,7 @@ it.each([
   "2026-13-01T00:00Z",
   "2026-01-31T25:00",
   "2026-01-31junk",
+  "999999999d",
 ])("rejects %s", (text) => {
   expect(() => parseTime(text)).toThrow(
     "must be a duration such as 10m, 2h or 7d, a time of day such as 12:05",

@@ -1,13 +1,11 @@
 import type { Command } from "commander";
 import { createApi } from "../../client/api.ts";
 import { apiOptions, type ClientOptions, examples } from "../../client/command.ts";
-import { parseUrl, writeCredentials } from "../../client/credentials.ts";
+import { formatLocalUrl, parseUrl, writeCredentials } from "../../client/credentials.ts";
 import type { CommandContext } from "../../command-context.ts";
 import { CommandError, EXIT } from "../../exit.ts";
 import { createOutput } from "../../output/output.ts";
 import { readSecret } from "../../output/prompt.ts";
-
-const DEFAULT_URL = "http://127.0.0.1:8080";
 
 /** Stores an address and API key, but only after the gateway has accepted the key. */
 export function define(command: Command, context: CommandContext): void {
@@ -18,7 +16,7 @@ export function define(command: Command, context: CommandContext): void {
     )
     .action(async (options: Pick<ClientOptions, "url" | "output" | "field">) => {
       const output = createOutput(io, options.output, options.field);
-      const baseUrl = parseUrl(options.url ?? (io.env.INLET_URL || DEFAULT_URL));
+      const baseUrl = parseUrl(options.url ?? (io.env.INLET_URL || formatLocalUrl(io.env)));
       const apiKey = (await readSecret(io, `API key for ${baseUrl}: `)).trim();
       if (apiKey === "") throw new CommandError("No API key was entered.", { exitCode: EXIT.wrongSettings });
       const who = await createApi({ baseUrl, apiKey }, io.signal).get<object>("/auth/whoami");
@@ -28,7 +26,7 @@ export function define(command: Command, context: CommandContext): void {
     });
   examples(command, [
     ["inlet login --url https://inlet.example.com", "prompts for the key"],
-    ["echo $KEY | inlet login", "for the gateway on this machine"],
+    ["echo $KEY | inlet login", "for the gateway on this machine, at INLET_PORT or port 8080"],
   ]).addHelpText(
     "after",
     "\nOnly you can read the file (mode 0600). It is in $XDG_CONFIG_HOME/inlet or ~/.config/inlet. INLET_URL and INLET_API_KEY take precedence.",
