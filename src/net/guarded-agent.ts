@@ -2,7 +2,7 @@ import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector } from "undici";
 import { type AddressCheck, createAddressCheck } from "./addresses.ts";
-import { OutboundError } from "./outbound.ts";
+import { OutboundError, PrivateAddressError } from "./outbound.ts";
 
 export interface GuardOptions {
   /** Private networks in CIDR notation that outbound calls may reach. */
@@ -41,7 +41,7 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
     // Check IP addresses here, because only host names are passed to `lookup`.
     const host = options.hostname.replace(/^\[|\]$/g, "");
     if (isIP(host) !== 0 && !isAllowed(host)) {
-      callback(createBlockedError(), null);
+      callback(new PrivateAddressError(), null);
       return;
     }
     connect(options, (...[error, socket]) => {
@@ -54,7 +54,7 @@ function createGuardedConnector({ allowNetworks, lookup = systemLookup }: GuardO
         callback(createResetError(), null);
       } else if (!isAllowed(socket.remoteAddress)) {
         socket.destroy();
-        callback(createBlockedError(), null);
+        callback(new PrivateAddressError(), null);
       } else {
         callback(null, socket);
       }
@@ -70,7 +70,7 @@ const guardedLookup =
       const [first] = addresses;
       if (error) callback(error, "");
       else if (first === undefined) callback(Object.assign(new Error("no address"), { code: "ENODATA" }), "");
-      else if (!addresses.every(({ address }) => isAllowed(address))) callback(createBlockedError(), "");
+      else if (!addresses.every(({ address }) => isAllowed(address))) callback(new PrivateAddressError(), "");
       else if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
@@ -99,9 +99,3 @@ export function createBlockCheck({ allowNetworks, lookup = systemLookup }: Guard
 }
 
 const createResetError = (): OutboundError => new OutboundError("reset", "the connection broke");
-
-const createBlockedError = (): OutboundError =>
-  new OutboundError(
-    "blocked",
-    "the address is not public; add its network to INLET_ALLOW_NETWORKS to allow it",
-  );

@@ -1,4 +1,4 @@
-import { OutboundError } from "./outbound.ts";
+import { OutboundError, PrivateAddressError } from "./outbound.ts";
 
 /** Ways to allow a call to an address that is not public. */
 export const ALLOW_PRIVATE =
@@ -14,7 +14,7 @@ export async function nameBlocked<T>(field: string, url: string, call: () => Pro
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof OutboundError) || error.code !== "blocked") throw error;
+    if (!(error instanceof PrivateAddressError)) throw error;
     const { origin } = new URL(url);
     const message = `Inlet may not call ${origin} (${field}), because its address, or that of a redirect, is not public. ${ALLOW_PRIVATE}`;
     throw new OutboundError("blocked", message, { cause: error });

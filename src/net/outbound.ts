@@ -71,6 +71,13 @@ export class OutboundError extends Error {
   }
 }
 
+/** Thrown when the address of a call, or that of a redirect, is private. */
+export class PrivateAddressError extends OutboundError {
+  constructor() {
+    super("blocked", "the address is not public; add its network to INLET_ALLOW_NETWORKS to allow it");
+  }
+}
+
 /**
  * Client for all outbound HTTP calls. It can only reach public addresses, and networks that the operator allows. All calls throw
  * `OutboundError`, or the reason of their signal.

@@ -31,6 +31,8 @@ export interface CallDeps {
 
 export interface Call {
   readonly request: OutboundRequest;
+  /** Field of the configuration from which the URL comes, as it is called in messages. */
+  readonly urlField: string;
   readonly config: PollingConfig;
   readonly credentials: Credentials | undefined;
   readonly signal: AbortSignal;
@@ -53,7 +55,7 @@ const TRANSIENT_STATUSES: readonly number[] = [500, 502, 503, 504];
  * @throws the signal's reason
  */
 export async function callServer({ outbound, random, wait, clock }: CallDeps, call: Call): Promise<Called> {
-  const { credentials, request, config, signal } = call;
+  const { credentials, request, urlField, config, signal } = call;
   const { maxResponseBytes, redirects, timeouts } = config;
   const { attempts, initialMs, maxMs } = config.retry;
   const backoff: Backoff = { initialMs, maxMs, factor: 2, jitter: 0.5 };
@@ -72,7 +74,7 @@ export async function callServer({ outbound, random, wait, clock }: CallDeps, ca
     try {
       const response = await callAuthorized(call, (authorized) => {
         sent = authorized;
-        return nameBlocked("`request.url`", request.url, () =>
+        return nameBlocked(urlField, request.url, () =>
           outbound.request(authorized.request, { ...limits, signal }),
         );
       });

@@ -189,7 +189,13 @@ export function createPageFetcher(
     const refusal = findCallRejection(request);
     if (refusal !== undefined) return { kind: "ended", end: refusal };
     const conditional = withConditions(request, validators);
-    const { answer, sent } = await callServer(deps, { request: conditional, config, credentials, signal });
+    const { answer, sent } = await callServer(deps, {
+      request: conditional,
+      urlField: at.kind === "first" ? "`request.url`" : "a page after `request.url`",
+      config,
+      credentials,
+      signal,
+    });
     const response = "kind" in answer ? undefined : answer;
     observe?.({ sent, response, redact: redactSent(sent) });
     if ("kind" in answer) return { kind: "ended", end: answer };
@@ -205,7 +211,13 @@ export function createPageFetcher(
     const request: OutboundRequest = { method: "GET", url, headers: { accept: "application/json" } };
     const refusal = findCallRejection(request);
     if (refusal !== undefined) return err(refusal);
-    const { answer, sent } = await callServer(deps, { request, config, credentials, signal });
+    const { answer, sent } = await callServer(deps, {
+      request,
+      urlField: "`discriminator.first`",
+      config,
+      credentials,
+      signal,
+    });
     const response = "kind" in answer ? undefined : answer;
     observe?.({ sent, response, redact: redactSent(sent) });
     if ("kind" in answer) return err(answer);
