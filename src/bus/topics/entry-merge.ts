@@ -15,7 +15,7 @@ interface Head {
   ids: readonly ListedId[];
   at: number;
   ended: boolean;
-  /** Number of ids that the next read lists. It doubles with each read, so that only topics with many entries are read far ahead. */
+  /** Number of ids that the next read lists. It grows with the reads, so that only topics with many entries are read far ahead. */
   idsAhead: number;
   /** Entry id of the next entry, in a form that sorts as text. */
   key: string;

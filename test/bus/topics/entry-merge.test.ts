@@ -1,3 +1,4 @@
+import { setImmediate as nextIteration } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createEntryIndex } from "../../../src/bus/topics/entry-index.ts";
 import { mergeEntries, mergeNewest, openNewest } from "../../../src/bus/topics/entry-merge.ts";
@@ -145,15 +146,20 @@ describe("reading the entries of a merge", () => {
 
   it("reads nothing further after the caller has stopped", async () => {
     const { topics } = await givenTopics(1, spread(2_000, 1));
+    const [first, batch] = [20, 256];
     let listed = 0;
-    async function* count() {
+    // The third batch is listed slowly, so that the caller stops while the reader lists it ahead.
+    async function* listSlowly() {
       for await (const place of mergeNewest(entries, topics, ALL)) {
-        listed++;
+        if (++listed > first + batch) await nextIteration();
         yield place;
       }
     }
-    for await (const _ of entries.read(count(), { first: 20 })) if (listed >= 20) break;
-    expect(listed).toBe(20);
+    let read = 0;
+    for await (const _ of entries.read(listSlowly(), { first })) if (++read > first) break;
+    for (let iteration = 0; iteration < 10 * batch; iteration++) await nextIteration();
+    expect(listed).toBeGreaterThanOrEqual(first + batch);
+    expect(listed).toBeLessThan(first + 2 * batch);
   });
 
   it("lets other work run while the caller processes entries for long", async () => {

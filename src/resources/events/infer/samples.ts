@@ -61,7 +61,7 @@ function createCollection() {
 async function addEvents({ entries }: Deps, { topics, limit }: Wanted, collected: Collection): Promise<void> {
   let read = 0;
   const places = mergeNewest(entries, [...topics.keys()], { from: "-", to: "+" });
-  for await (const { topic, entry } of entries.read(places, { first: limit })) {
+  for await (const { topic, entry } of entries.read(places, { first: limit + 1 })) {
     if (read++ >= limit) return;
     const { data, datacontenttype } = entry?.fields ?? {};
     if (data === undefined) continue;
