@@ -74,7 +74,7 @@ export const TextArea = ({
   </Field>
 );
 
-interface SelectProps extends InputProps {
+interface SelectProps extends Omit<InputProps, "error" | "isOptional"> {
   readonly options: readonly Choice[];
 }
 

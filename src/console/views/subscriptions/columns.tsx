@@ -19,12 +19,12 @@ export const BACKLOG_COLUMNS: readonly Column<Subscription>[] = [
   { title: "Lag", cell: ({ lag }) => counted(lag), align: "end", width: "5rem" },
   {
     title: "Behind",
-    cell: ({ lagSeconds }) => (lagSeconds ? formatDuration(lagSeconds * 1_000) : "–"),
+    cell: ({ lagSeconds }) => (lagSeconds === null ? "–" : formatDuration(lagSeconds * 1_000)),
     align: "end",
     width: "5rem",
     priority: 2,
   },
-  { title: "Pending", cell: ({ pending }) => counted(pending), align: "end", width: "5rem", priority: 3 },
+  { title: "Pending", cell: ({ pending }) => counted(pending), align: "end", width: "5rem", priority: 2 },
   {
     title: "Dead letters",
     cell: ({ deadLetters }) => counted(deadLetters),
