@@ -30,5 +30,7 @@ it("names the configured origin, the field and the setting if an address is bloc
 it("keeps other errors and results", async () => {
   const refused = new OutboundError("refused", "the server does not accept connections");
   await expect(nameBlocked("`url`", "http://a/", () => Promise.reject(refused))).rejects.toBe(refused);
+  const invalid = new OutboundError("blocked", "the URL must be http or https");
+  await expect(nameBlocked("`url`", "not a URL", () => Promise.reject(invalid))).rejects.toBe(invalid);
   await expect(nameBlocked("`url`", "http://a/", async () => 1)).resolves.toBe(1);
 });

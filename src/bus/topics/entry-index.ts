@@ -95,10 +95,10 @@ export function createEntryIndex({ redis }: { readonly redis: RedisBus }) {
   return {
     /**
      * Lists up to `limit` entries of each range, oldest or newest first. Returns fewer entries, but at least one, if there are many or large
-     * entries. The topics must be distinct. A call reads up to 64 topics, or the topics of one slot in a Cluster.
+     * entries. The topics must be distinct. A call reads up to 64 topics, in a Cluster only those of one slot.
      */
     listIds,
-    /** Returns the newest entry of each topic from `from` to `endOf(topic)`. A call reads up to 64 topics, or one topic in a Cluster. */
+    /** Returns the newest entry of each topic from `from` to `endOf(topic)`. A call reads up to 64 topics, in a Cluster only those of one slot. */
     async listNewest(
       topics: readonly string[],
       endOf: (topic: string) => string,

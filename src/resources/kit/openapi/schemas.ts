@@ -148,7 +148,7 @@ function withInnerDefault({ description, default: value, examples, ...schema }: 
   const nulls = forms.filter((one) => one.type === "null");
   const [form, ...others] = forms.filter((one) => one.type !== "null");
   const inner = others.length === 0 ? form : { anyOf: [form, ...others] };
-  // Generators write no type for a schema that has only a default. Any value includes null, the only default of such fields.
+  // A field of any JSON has no default here, because code generators write no type for a schema that has only a default.
   if (value === null && inner !== undefined && isAny(inner)) return about;
   if (nulls.length === 0) return { ...about, allOf: [{ ...inner, default: value }] };
   return value === null
