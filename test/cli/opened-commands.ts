@@ -26,8 +26,8 @@ export function openedCommands() {
 
 export const rows = (stdout: string) =>
   stdout
-    .trimEnd()
     .split("\n")
+    .filter((line) => line !== "")
     .map((line) => JSON.parse(line));
 
 /** Address at which no server listens. */

@@ -20,15 +20,20 @@ interface Subscribed {
   readonly send: GivenChannel["send"];
 }
 
-/** Installs an app with one channel, and a subscription whose handler is at this path. */
-async function subscribe(path: string, settings: object = {}): Promise<Subscribed> {
+/** Installs an app with one channel, sends it these events, and creates a subscription whose handler is at this path. */
+async function subscribe(
+  path: string,
+  settings: object = {},
+  earlier: readonly object[] = [],
+): Promise<Subscribed> {
   const { appPath, send } = await givenChannel(gateway, {
     events: [{ type: "e", idPath: "$.id", keyPath: "$.customer" }],
   });
+  for (const event of earlier) await send(event);
   const subscription = await gateway.api<{ id: string; topics: string[]; handler: { secret: string } }>(
     "POST",
     `${appPath}/events/subscribe`,
-    { eventUid: "*", handler: { url: handler.urlOf(path), ...settings } },
+    { eventUid: "*", startAt: "earliest", handler: { url: handler.urlOf(path), ...settings } },
   );
   return {
     path: `${appPath}/subscriptions/${subscription.id}`,
@@ -67,7 +72,7 @@ describe("a handler", () => {
     handler.answers.set("/fails", (_, times) => ({ status: times === 1 ? 500 : 204 }));
     const { path, send, topic } = await subscribe("/fails");
     await send({ id: "1" });
-    await until(() => at("/fails").length === 1);
+    await until(() => at("/fails").length > 0);
     // The failed event waits in the retry queue, so the group has no pending entry.
     await until(
       async () =>
@@ -124,13 +129,15 @@ describe("a handler", () => {
     for (const id of ["a1", "a2", "b1", "b2", "a3"]) await send({ id, customer: id[0] });
     await until(() => ids(at).includes("b2"));
     expect(ids(at).filter((id) => id !== "a1")).toEqual(["b1", "b2"]);
-    expect(at("/keyed")[0]?.headers["ce-partitionkey"]).toBe("a");
+    const first = at("/keyed").find(({ body }) => JSON.parse(body).id === "a1");
+    expect(first?.headers["ce-partitionkey"]).toBe("a");
     isFixed = true;
     await until(() => ids(at).includes("a3"));
     expect([...new Set(ids(at))].filter((id) => id.startsWith("a"))).toEqual(["a1", "a2", "a3"]);
   });
 
   describe("with `batch` set", () => {
+    // The events exist before the subscription. On a busy machine, later ones could miss the first batch.
     const batch = { maxEvents: 4, maxWaitMs: 300 };
     const idsOf = (received: Received): string[] =>
       JSON.parse(received.body).map(({ data }: { data: { id: string } }) => data.id);
@@ -140,8 +147,8 @@ describe("a handler", () => {
         const isFirst = idsOf(received).length > 1;
         return { status: 200, body: JSON.stringify({ failed: isFirst ? [{ id: idsOf(received)[1] }] : [] }) };
       });
-      const { path, secret, send } = await subscribe("/batch", { batch });
-      await Promise.all(["1", "2", "3", "4"].map((id) => send({ id })));
+      const events = ["1", "2", "3", "4"].map((id) => ({ id }));
+      const { path, secret } = await subscribe("/batch", { batch }, events);
       await until(() => at("/batch").flatMap(idsOf).length >= 5);
       const [first = NOTHING, again = NOTHING] = at("/batch");
       expect(first.headers["content-type"]).toContain("application/cloudevents-batch+json");
@@ -162,9 +169,8 @@ describe("a handler", () => {
         if (requests === 1) return { status: 503 };
         return { status: 200, body: requests === 2 ? '{"failed": ["x"]}' : "" };
       });
-      const { send } = await subscribe("/batch-error", { batch: { ...batch, maxEvents: 2 }, ordered: true });
-      await send({ id: "1" });
-      await send({ id: "2" });
+      const settings = { batch: { ...batch, maxEvents: 2 }, ordered: true };
+      await subscribe("/batch-error", settings, [{ id: "1" }, { id: "2" }]);
       await until(() => at("/batch-error").length === 4);
       expect(at("/batch-error").map(idsOf)).toEqual([["1", "2"], ["1"], ["1"], ["2"]]);
     });
@@ -176,8 +182,8 @@ describe("a handler", () => {
         const failed = requests === 1 ? [{ source: JSON.parse(body)[0].source, id: "a1" }] : [];
         return { status: 200, body: JSON.stringify({ failed }) };
       });
-      const { send } = await subscribe("/batch-keys", { batch, ordered: "key" });
-      for (const id of ["a1", "a2", "b1", "a3"]) await send({ id, customer: id[0] });
+      const events = ["a1", "a2", "b1", "a3"].map((id) => ({ id, customer: id[0] }));
+      await subscribe("/batch-keys", { batch, ordered: "key" }, events);
       await until(() => at("/batch-keys").flatMap(idsOf).length >= 7);
       const [first = [], ...others] = at("/batch-keys").map(idsOf);
       expect(first.toSorted()).toEqual(["a1", "a2", "a3", "b1"]);

@@ -238,7 +238,9 @@ describe("a gateway that receives webhooks", () => {
     expect([again.status, again.headers.get("x-request-id")]).toEqual([200, "mine-1"]);
     const refused = await send("signed", "{}", own);
     expect([refused.status, refused.headers.get("x-request-id")]).toEqual([401, "mine-1"]);
-    expect(gateway.lines.at(-1)).toMatchObject({ event: "hook.refused", requestId: "mine-1" });
+    expect(gateway.lines).toContainEqual(
+      expect.objectContaining({ event: "hook.refused", requestId: "mine-1" }),
+    );
   });
 
   it("counts each accepted or rejected delivery exactly once", async () => {

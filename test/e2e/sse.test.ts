@@ -99,22 +99,6 @@ it("a gateway that starts while a stream is sending many events continues after 
   }
 });
 
-it("a source that the upstream server ended is logged with its app, channel and reason", async () => {
-  await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
-  const config = { url: upstream.url, run: "always" };
-  const over = await givenChannel(gateway, { uid: "over", kind: "sse", config, events: [{ type: "any" }] });
-  const stopped = () => gateway.lines.find(({ event }) => event === "source.stopped");
-  await until(() => stopped() !== undefined);
-  expect(stopped()).toMatchObject({
-    appId: over.appId,
-    channelUid: "over",
-    organizationId: over.organizationId,
-    state: "paused",
-    end: "finished",
-    reason: expect.stringContaining("204"),
-  });
-});
-
 it("the metric inlet_sources counts the sources of a worker by state, such as open or paused", async () => {
   const count = async (wanted: string) => {
     const metrics = await readMetrics(gateway.origin);
@@ -135,6 +119,22 @@ it("the metric inlet_sources counts the sources of a worker by state, such as op
   await until(
     async () => (await count("open")) === before[0] + 1 && (await count("paused")) === before[1] + 1,
   );
+});
+
+it("a source that the upstream server ended is logged with its app, channel and reason", async () => {
+  await using upstream = await startPlainServer((_, response) => response.writeHead(204).end());
+  const config = { url: upstream.url, run: "always" };
+  const over = await givenChannel(gateway, { uid: "over", kind: "sse", config, events: [{ type: "any" }] });
+  const stopped = () =>
+    gateway.lines.find(({ event, appId }) => event === "source.stopped" && appId === over.appId);
+  await until(() => stopped() !== undefined);
+  expect(stopped()).toMatchObject({
+    channelUid: "over",
+    organizationId: over.organizationId,
+    state: "paused",
+    end: "finished",
+    reason: expect.stringContaining("204"),
+  });
 });
 
 it("a byte order mark at the start of an event's data stays in the published data", async () => {

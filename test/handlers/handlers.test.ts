@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterEach, describe, expect, it } from "vitest";
 import { createAppendedListeners } from "../../src/bus/publish/publish.ts";
@@ -254,14 +255,14 @@ describe("an event that its handler does not accept for 24 hours", () => {
 describe("a handler's concurrency", () => {
   it("limits the total number of first attempts and retries in flight", async () => {
     let [under, most] = [0, 0];
-    const server = createServer((request, response) => {
+    const server = createServer(async (request, response) => {
       most = Math.max(most, ++under);
       request.resume();
-      // Long enough for other attempts to arrive in the meantime.
-      setTimeout(() => {
-        under--;
-        response.writeHead(answered++ % 3 === 0 ? 500 : 204).end();
-      }, 10);
+      // The first attempt waits for a second one. Each attempt lasts long enough for others to arrive in the meantime.
+      await until(() => most >= 2);
+      await delay(10);
+      under--;
+      response.writeHead(answered++ % 3 === 0 ? 500 : 204).end();
     });
     let answered = 0;
     const { origin } = open.use(await listenLocally(server));
@@ -392,7 +393,7 @@ describe("the `when` of a subscription", () => {
       const { lag, pending } = await spine.api.call.get(path);
       return lag === 0 && pending === 0;
     });
-    expect(idsAt("/filtered")).toEqual(["10", "11"]);
+    expect(idsAt("/filtered").toSorted()).toEqual(["10", "11"]);
     expect(ignored).toBe(2);
   });
 

@@ -51,7 +51,9 @@ describe("a rate limit", () => {
   it("is counted in the memory of each gateway while Redis does not respond, and then in Redis again", async () => {
     await using own = await startRedis();
     await using ownRedis = await open(own);
-    const limiter = createRateLimiters({ redis: ownRedis })({
+    // Long enough for the first request on a busy machine.
+    const timeoutMs = 3_000;
+    const limiter = createRateLimiters({ redis: ownRedis, timeoutMs })({
       name: "outage",
       limit: 10,
       windowSeconds: 600,

@@ -88,9 +88,9 @@ describe.concurrent("a polled source", () => {
     const sources = [wanted(number(), { schedule: often })];
     const startedAt = Date.now();
     for (const { engine } of [one, other]) engine.sync(sources);
-    await until(() => seen.polls.length === 6);
+    await until(() => seen.polls.length >= 6);
     // One first poll, or two if both workers start at the same instant, plus one per interval.
-    expect((seen.polls.at(-1)?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
+    expect((seen.polls[5]?.atMs ?? 0) - startedAt).toBeGreaterThanOrEqual((6 - 3) * EVERY_MS);
     expect(seen.maxPerChannel).toBe(1);
   });
 
@@ -193,7 +193,7 @@ describe.concurrent("a polled source", () => {
   it("has its poll aborted at the deadline", async () => {
     const { queueName, number } = uniqueNames();
     const { seen, poll } = record(() => new Promise(() => {}));
-    await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 200 } });
+    await using worker = startPollsWorker(redis, poll, { queueName, timing: { deadlineMs: 1_000 } });
     worker.engine.sync([wanted(number())]);
     await until(async () => (await countOf(worker, "failed")) === 1);
     expect(seen.polls.length).toBe(1);
