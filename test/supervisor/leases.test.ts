@@ -22,14 +22,16 @@ interface MachineOptions {
   readonly limit?: number;
   readonly slice?: number;
   readonly waitMs?: number;
+  /** How long the supervisor waits for slices that it recalls, in ms. */
+  readonly recallMs?: number;
   /** Bytes that each process frees if others need them. */
   readonly freeable?: readonly number[];
 }
 
 /** Creates processes and a supervisor. Their messages arrive in the next turn of the event loop. */
 function createMachine(count: number, options: MachineOptions = {}): readonly Process[] {
-  const { total = TOTAL, limit, slice, waitMs = 60_000, freeable } = options;
-  const leases = createLeases({ recallMs: 50 });
+  const { total = TOTAL, limit, slice, waitMs = 60_000, recallMs = 60_000, freeable } = options;
+  const leases = createLeases({ recallMs });
   return Array.from({ length: count }, (_, index) => {
     let isAlive = true;
     const budgets = createLeasedBudgets({
@@ -194,7 +196,7 @@ describe("a budget that the supervisor leases to processes", () => {
   });
 
   it("rejects within the maximum wait while other processes do not respond, and grants free amounts", async () => {
-    const machine = createMachine(3);
+    const machine = createMachine(3, { recallMs: 50 });
     const [stalled, second, third] = machine as [Process, Process, Process];
     expect(await stalled.budget.take("a", 30 * MIB)).toBe(true);
     stalled.budget.giveBack("a", 30 * MIB);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { opened } from "../../support/opened.ts";
 import { startTestSpine } from "../../support/spine.ts";
+import { until } from "../../support/until.ts";
 
 const spine = opened(startTestSpine);
 const APPS = 3;
@@ -39,6 +40,9 @@ beforeAll(async () => {
     const app = apps[n % APPS];
     const type = types[n % 2] ?? "";
     await spine.send(app.channels[0].id, { type, id: `sent-${n}`, order: { total: n } });
+    // Events of one millisecond on several topics are listed by topic, so the next event waits for the next millisecond.
+    const sentAtMs = Date.now();
+    await until(() => Date.now() > sentAtMs);
   }
   // Entries of several topics with the same entry id.
   const entryId = `${Date.now() + 60_000}-0`;
