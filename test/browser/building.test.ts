@@ -9,6 +9,7 @@ import { lookAt, startTestConsole, type TestConsole } from "../support/console.t
 import { deliver, post } from "../support/deliver.ts";
 import { createIntake } from "../support/intakes.ts";
 import { PollUpstream } from "../support/poll-upstream.ts";
+import { untilRecorded } from "../support/recorded.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -196,6 +197,7 @@ it("the definitions editor shows what edited event definitions would do with rec
     body: JSON.stringify({ type: "order", order: { sum: 1 } }),
   });
   expect(await sent.json()).toMatchObject({ quarantined: 1 });
+  await untilRecorded(console.gateway, app.id);
   await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
   const { page } = opened;
   await page.getByText("schema_mismatch").first().waitFor();
@@ -236,6 +238,30 @@ it("the definitions editor keeps a path that is turned off, and turns it on and 
   await isSaved([{ type: "received", payloadPath: "$.data", typePath: null }]);
 });
 
+it("the definitions editor keeps an edit that the user makes while the saved definitions are loaded again", async () => {
+  const app = await installApp(console.gateway, [
+    { uid: "orders", kind: "webhook", events: [{ type: "t" }] },
+  ]);
+  const path = `/apps/${app.id}/channels/orders`;
+  await using opened = await console.open(`${path}/definitions`);
+  const { page } = opened;
+  const save = page.getByRole("button", { name: "Save" });
+  await page.getByLabel("Id path").fill("$.id");
+  const held = Promise.withResolvers<void>();
+  await page.route(`**/v1${path}`, async (route) => {
+    if (route.request().method() === "GET") await held.promise;
+    await route.continue();
+  });
+  await save.click();
+  await page.getByText("All workers use the change within two seconds").first().waitFor();
+  await page.getByLabel("Payload path").fill("$.data");
+  expect(await save.isDisabled()).toBe(true);
+  held.resolve();
+  await save.click();
+  const read = async () => (await console.gateway.api<{ events: object[] }>("GET", path)).events;
+  await expect.poll(read).toEqual([{ type: "t", idPath: "$.id", payloadPath: "$.data" }]);
+});
+
 it("a definition's form stays open when its error is fixed, and drops the errors of a failed save when it is edited", async () => {
   const types = ["first", "second", "third", "fourth"];
   const app = await installApp(console.gateway, [
@@ -268,6 +294,7 @@ it("the definitions editor takes a path from a clicked field of a recorded deliv
     order: { "line items": [{ id: 7 }] },
   });
   expect(sent.body).toMatchObject({ quarantined: 1 });
+  await untilRecorded(console.gateway, app.id);
   await using opened = await console.open(`/apps/${app.id}/channels/orders/definitions`);
   const { page } = opened;
   await page.getByLabel("Type path").focus();

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import type { ErrorDetail } from "../../api/api-error.ts";
 import { loadVersioned, type Schemas, send } from "../../api/client.ts";
@@ -41,7 +41,7 @@ export default function Definitions({ appId, channelUid }: Props) {
     >
       <WhenLoaded loaded={loaded}>
         {({ entity: channel, etag }) => (
-          <Editing key={etag ?? ""} appId={appId} channel={channel} etag={etag} onSaved={loaded.reload} />
+          <Editing appId={appId} channel={channel} etag={etag} onSaved={loaded.reload} />
         )}
       </WhenLoaded>
     </Page>
@@ -59,7 +59,7 @@ const MODES = ["Form", "JSON"] as const;
 
 function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const { route } = useLocation();
-  const [before] = useState(() => JSON.stringify(channel.events, null, 2));
+  const before = useMemo(() => JSON.stringify(channel.events, null, 2), [channel]);
   const [text, setText] = useState(before);
   const [mode, setMode] = useState<(typeof MODES)[number]>("Form");
   // The editor and JSON fields of the form ignore later changes of their text, so a change from outside opens new ones.
@@ -72,9 +72,13 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
   const headers = etag === undefined ? {} : { "if-match": etag };
   const call = { method: "PUT", path, body: { events }, headers };
   const [sent, setSent] = useState<string>();
+  /** Version of the channel that the last save has replaced. */
+  const [replacedEtag, setReplacedEtag] = useState<string>();
+  const isReloading = replacedEtag !== undefined && replacedEtag === etag;
   const save = useAction(async () => {
     setSent(text);
     await send<Schemas["Channel"]>(call.method, call.path, call);
+    setReplacedEtag(etag);
     toast("Saved. All workers use the change within two seconds.");
     onSaved();
   });
@@ -82,6 +86,10 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
     setText(changed);
     setApplied(({ count }) => ({ text: changed, count: count + 1 }));
   };
+  // After a save, shows the definitions as stored, unless the user has edited them in the meantime.
+  useEffect(() => {
+    if (text === sent && text !== before) replace(before);
+  }, [before]);
   const changeForm = (changed: readonly unknown[]): void => {
     const next = JSON.stringify(changed, null, 2);
     if (changed.length === events?.length) setText(next);
@@ -143,7 +151,7 @@ function Editing({ appId, channel, etag, onSaved }: EditingProps) {
           <div class="row wrap save-bar">
             <Button
               look="primary"
-              disabled={events === undefined || text === before || save.isRunning}
+              disabled={events === undefined || text === before || save.isRunning || isReloading}
               onClick={() => void save.run()}
             >
               Save
