@@ -61,6 +61,7 @@ const shown = (page: Page): Promise<readonly (string | undefined)[]> =>
 it("the Copy button on a documentation page copies a whole code block", async () => {
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
   await page.goto(`${origin}/docs/quickstart`);
   const frame = page.locator(".block", { hasText: "cat > shop.json" });
   const [block, button] = [frame.locator("pre"), frame.getByRole("button")];
@@ -93,7 +94,7 @@ it("the API reference collapses the groups that have no effect on events, and op
   expect(await groups.last().locator("summary").textContent()).toContain("larger platform");
   await search(page, "createForm");
   await page.locator("#operations-Forms-createForm").waitFor();
-  expect(await shown(page)).toEqual(["createForm"]);
+  await expect.poll(() => shown(page)).toEqual(["createForm"]);
   expect(complaints).toEqual([]);
   await page.close();
   const linked = await visit("#/Telephony/registerPhoneNumber");
@@ -105,14 +106,13 @@ it("the search of the API reference finds operations by words of their path, met
   const { page, complaints } = await visit();
   await search(page, "POST channels/");
   await page.locator(".opblock").first().waitFor();
-  expect(await shown(page)).toEqual(expect.arrayContaining(["pauseChannel", "rotateChannel"]));
-  expect(await shown(page)).not.toContain("listChannels");
+  await expect.poll(() => shown(page)).toEqual(expect.arrayContaining(["pauseChannel", "rotateChannel"]));
+  await expect.poll(() => shown(page)).not.toContain("listChannels");
   await search(page, "Blueprints change");
   await page.locator("#operations-Blueprints-updateBlueprint").waitFor();
-  expect(await shown(page)).toEqual(["updateBlueprint", "updateIntake"]);
+  await expect.poll(() => shown(page)).toEqual(["updateBlueprint", "updateIntake"]);
   await search(page, "nothing of that name");
-  await page.locator(".opblock").waitFor({ state: "detached" });
-  expect(await page.locator(".opblock-tag").count()).toBe(0);
+  await expect.poll(() => page.locator(".opblock, .opblock-tag").count()).toBe(0);
   await search(page, "");
   await page.locator(".opblock-tag").first().waitFor();
   expect([await shown(page), complaints]).toEqual([[], []]);

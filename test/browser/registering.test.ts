@@ -83,7 +83,8 @@ it("a newcomer creates a connection and registers a repository in one form, and 
   await page.locator('[data-index="0"]').getByText("push", { exact: true }).waitFor();
 
   await page.getByRole("link", { name: "Channels" }).click();
-  await page.locator('[data-index="0"]').click();
+  // The list of events stays visible until the code of the next view is loaded.
+  await page.getByRole("grid", { name: "Channels" }).locator('[data-index="0"]').click();
   const detail = page.getByRole("complementary", { name: "github" });
   await detail.getByRole("button", { name: "Delete" }).click();
   await page.getByText("Inlet also removes its webhook at the provider.").waitFor();

@@ -8,6 +8,7 @@ import { freePort } from "../support/free-port.ts";
 import type { TestGateway } from "../support/gateway.ts";
 import { callApi } from "../support/gateway-process.ts";
 import { CLIENT, type OAuthProvider, startOAuthProvider } from "../support/oauth-provider.ts";
+import { untilRecorded } from "../support/recorded.ts";
 
 let console: TestConsole;
 let provider: OAuthProvider;
@@ -156,6 +157,7 @@ it("a user fixes the schema that an item violated, previews and saves the change
     },
   ]);
   expect(await post(app, '{"type":"order","order":{"sum":7}}')).toMatchObject({ quarantined: 1 });
+  await untilRecorded(owner, app.id);
   await using opened = await console.open("/", { key: owner.key });
   const { page } = opened;
   await page.getByRole("link", { name: "Quarantine", exact: true }).click();

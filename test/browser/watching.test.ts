@@ -44,6 +44,41 @@ const order = (id: string, total: unknown, type = "order.created"): object => ({
 
 const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
 
+interface Recorded {
+  readonly id: string;
+  readonly requestId: string;
+  readonly traceId: string;
+  readonly events: readonly { readonly entryId: string }[];
+  readonly quarantine: readonly { readonly id: string }[];
+}
+
+/** Sends deliveries until one is recorded. The recorder samples at most one delivery per second and channel. */
+async function recorded(body: (n: number) => object): Promise<Recorded> {
+  let found: Recorded | undefined;
+  let n = 0;
+  await until(
+    async () => {
+      const note = { "x-note": HOSTILE.replaceAll(/[^ -~]/g, "") };
+      const { headers } = await post(channel.url ?? "", body(n++), note);
+      const requestId = headers.get("x-request-id");
+      await until(
+        async () => {
+          [found] = await console.gateway.api<readonly Recorded[]>(
+            "GET",
+            `${channel.appPath}/deliveries?requestId=${requestId}`,
+          );
+          return found !== undefined;
+        },
+        { everyMs: 200, ceilingMs: 2_500 },
+      ).catch(() => {});
+      return found !== undefined;
+    },
+    { everyMs: 200 },
+  );
+  if (found === undefined) throw new Error("no delivery was recorded");
+  return found;
+}
+
 /** Key of a group of quarantined items, without its app. */
 const GROUP = "orders~schema_mismatch~order.created";
 
@@ -88,7 +123,7 @@ describe("the quarantine view", () => {
     await page.getByRole("button", { name: "Preview and redrive 3" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Redrive 3", exact: true }).click();
     await expect.poll(() => page.getByRole("dialog").locator(".tally dd").first().textContent()).toBe("3");
-    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await page.getByRole("dialog").locator(".row.end").getByRole("button", { name: "Close" }).click();
     await page.getByText("This group is empty").waitFor();
     const left = await console.gateway.api<readonly { reason: string }[]>(
       "GET",
@@ -470,41 +505,6 @@ describe("the events view", () => {
 });
 
 describe("the deliveries view", () => {
-  interface Recorded {
-    readonly id: string;
-    readonly requestId: string;
-    readonly traceId: string;
-    readonly events: readonly { readonly entryId: string }[];
-    readonly quarantine: readonly { readonly id: string }[];
-  }
-
-  /** Sends deliveries until one is recorded. The recorder samples at most one delivery per second and channel. */
-  async function recorded(body: (n: number) => object): Promise<Recorded> {
-    let found: Recorded | undefined;
-    let n = 0;
-    await until(
-      async () => {
-        const note = { "x-note": HOSTILE.replaceAll(/[^ -~]/g, "") };
-        const { headers } = await post(channel.url ?? "", body(n++), note);
-        const requestId = headers.get("x-request-id");
-        await until(
-          async () => {
-            [found] = await console.gateway.api<readonly Recorded[]>(
-              "GET",
-              `${channel.appPath}/deliveries?requestId=${requestId}`,
-            );
-            return found !== undefined;
-          },
-          { everyMs: 200, ceilingMs: 2_500 },
-        ).catch(() => {});
-        return found !== undefined;
-      },
-      { everyMs: 200 },
-    );
-    if (found === undefined) throw new Error("no delivery was recorded");
-    return found;
-  }
-
   it("finds a delivery by its request id or by an event, and shows each step from its arrival to its readers", async () => {
     const subscription = await console.gateway.api<{ id: string }>(
       "POST",
@@ -643,25 +643,14 @@ describe("the deliveries view", () => {
 
 describe("the palette", () => {
   it("finds a delivery by the id of its request from any page, with two actions", async () => {
-    const requestId = createId("req", Date.now());
-    const listed = () =>
-      console.gateway.api<{ id: string }[]>("GET", `${channel.appPath}/deliveries?requestId=${requestId}`);
-    // Only some deliveries are recorded.
-    await until(
-      async () => {
-        await channel.send(order(createId("o", Date.now()), 1), { "x-request-id": requestId });
-        return (await listed()).length === 1;
-      },
-      { everyMs: 300 },
-    );
-    const [delivery] = await listed();
+    const { id, requestId } = await recorded(() => order(createId("o", Date.now()), 1));
     await using opened = await console.open("/audit");
     const { page } = opened;
     await page.getByRole("heading", { name: "Audit" }).waitFor();
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Id, app or page" }).fill(requestId);
     await page.keyboard.press("Enter");
-    await page.waitForURL(`**/deliveries/${delivery?.id}`);
+    await page.waitForURL(`**/deliveries/${id}`);
     await page.getByRole("list", { name: "Processing steps" }).waitFor();
   });
 
