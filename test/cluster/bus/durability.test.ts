@@ -4,7 +4,15 @@ import type { PublishResult } from "../../../src/bus/publish/publish-batch.ts";
 import { createCommands } from "../../../src/consumer/commands.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import { chunkTopics } from "../../../src/lib/stream-chunks.ts";
-import { now, openTestRedis, testChannel, testEvent, testPolicy, testPublish } from "../../bus/support.ts";
+import {
+  LONG_WRITE_TIMEOUT,
+  now,
+  openTestRedis,
+  testChannel,
+  testEvent,
+  testPolicy,
+  testPublish,
+} from "../../bus/support.ts";
 import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
@@ -105,7 +113,7 @@ test("after a failover of a Redis Cluster, publishing recovers automatically and
 
 test("a consumer group reads its topics on all masters of a Redis Cluster", async () => {
   await using cluster = await startRedisCluster();
-  await using redis = await openTestRedis(cluster.url);
+  await using redis = await openTestRedis(cluster.url, LONG_WRITE_TIMEOUT);
   const channel = testChannel();
   const events = Array.from({ length: 60 }, (_, i) => testEvent(channel, `e${i}`, { type: `t${i}` }));
   await testPublish(redis)({ channel, events, policy: testPolicy }, now);

@@ -7,6 +7,7 @@ import type { ChannelIdentity } from "../../../src/event/channel.ts";
 import type { VerifiedDelivery } from "../../../src/event/received.ts";
 import { UnavailableError } from "../../../src/lib/errors.ts";
 import {
+  LONG_WRITE_TIMEOUT,
   now,
   openTestRedis,
   testChannel,
@@ -20,7 +21,7 @@ import { startRedisCluster } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
 const cluster = opened(startRedisCluster);
-const redis = opened(() => openTestRedis(cluster.url, { checkEveryMs: 500 }));
+const redis = opened(() => openTestRedis(cluster.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 const topics = opened(() => createTopics({ redis }));
 const quarantine = opened(() => createQuarantineStore({ redis, publish }));
@@ -80,7 +81,7 @@ test("a delivery whose topics are on all Cluster masters is published once per e
 });
 
 test("two gateways that publish the same event to a Cluster 50 times concurrently create one entry", async () => {
-  await using other = await openTestRedis(cluster.url);
+  await using other = await openTestRedis(cluster.url, LONG_WRITE_TIMEOUT);
   const publishers = [publish, testPublish(other)];
   const channel = testChannel();
   const events = spread(channel, 12);
@@ -162,13 +163,15 @@ test("publishing recognizes duplicates in a Cluster slot during and after its mi
 });
 
 test("publishing to a Redis Cluster fails while a master does not respond, and succeeds once the master continues", async () => {
+  await using impatient = await openTestRedis(cluster.url, { checkEveryMs: 500 });
+  const publish = testPublish(impatient);
   const channel = testChannel();
   const [stopped] = cluster.masters;
   stopped?.signal("SIGSTOP");
   await expect(
     publish({ channel, events: spread(channel, 40), policy: testPolicy }, now),
   ).rejects.toBeInstanceOf(UnavailableError);
-  expect(redis.state().ready).toBe(false);
+  await until(() => !impatient.state().ready);
   stopped?.signal("SIGCONT");
   await until(
     async () => {

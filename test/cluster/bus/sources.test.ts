@@ -4,6 +4,7 @@ import { createShardLeases, SHARDS } from "../../../src/bus/sources/shard-leases
 import { createSourcePositions } from "../../../src/bus/sources/source-positions.ts";
 import { ANY_DIGEST } from "../../../src/event/event.ts";
 import {
+  LONG_WRITE_TIMEOUT,
   now,
   openTestRedis,
   testChannel,
@@ -16,7 +17,7 @@ import { opened } from "../../support/opened.ts";
 import { startRedisCluster } from "../../support/redis.ts";
 
 const cluster = opened(startRedisCluster);
-const redis = opened(() => openTestRedis(cluster.url));
+const redis = opened(() => openTestRedis(cluster.url, LONG_WRITE_TIMEOUT));
 const publish = opened(() => testPublish(redis));
 const positions = opened(() => createSourcePositions({ redis }));
 
