@@ -104,6 +104,10 @@ it("the metric inlet_sources counts the sources of a worker by state, such as op
     const metrics = await readMetrics(gateway.origin);
     return Number(new RegExp(`^inlet_sources\\{state="${wanted}"\\} (\\d+)$`, "m").exec(metrics)?.[1]);
   };
+  // The worker may still count the source of an earlier test as running.
+  const paused = () =>
+    stores.db.selectFrom("channels").where("state", "=", "paused").select("number").execute();
+  await until(async () => (await count("paused")) === (await paused()).length);
   const before = [await count("open"), await count("paused")] as const;
   await using over = await startPlainServer((_, response) => response.writeHead(204).end());
   await using open = await startPlainServer((_, response) =>
