@@ -56,12 +56,13 @@ async function inlet(
     child[name].on("data", (chunk: Buffer) => {
       written[name] += chunk;
     });
-  const exited = once(child, "exit");
+  // Unlike `exit`, `close` follows all output.
+  const closed = once(child, "close");
   if (killWhen) {
     await until(() => child.exitCode !== null || killWhen(), { everyMs: 1 });
     child.kill("SIGKILL");
   }
-  const [code] = (await exited) as [number | null];
+  const [code] = (await closed) as [number | null];
   return { code, ...written };
 }
 
@@ -218,14 +219,19 @@ it("a killed backup leaves no file that looks complete, and the gateway and the 
     (file) => partialBytes(file) > 60_000,
     (file) => existsSync(file),
   ];
+  let partial = 0;
   for (const [n, moment] of moments.entries()) {
     const file = at(`killed-${n}.tar`);
     const killed = await inlet(["backup", file], { env, killWhen: () => moment(file) });
     if (existsSync(file)) await checkArchive(file, { signal });
-    else expect(killed.code).toBe(null);
+    else {
+      expect(killed.code).toBe(null);
+      partial++;
+    }
     expect(await send(`after-${n}`)).toBe("published");
   }
-  expect(existsSync(at("killed-0.tar"))).toBe(false);
+  // On a busy machine, some backups are complete before the signal arrives.
+  expect(partial).toBeGreaterThan(0);
   const file = at("after-kills.tar");
   expect(await inlet(["backup", file], { env })).toMatchObject({ code: 0, stderr: "" });
   expect((await checkArchive(file, { signal })).parts.length).toBe(60);

@@ -61,7 +61,8 @@ function startExample(file: string, env: Readonly<Record<string, string>>) {
       output += chunk;
     });
   }
-  const ended = new Promise((resolve) => child.once("exit", resolve));
+  // Unlike `exit`, `close` follows all output.
+  const ended = new Promise((resolve) => child.once("close", resolve));
   return {
     output: () => output,
     ended,

@@ -107,7 +107,9 @@ describe.each([1, 4])("a gateway with %i processes", (processes) => {
     await setBodyBytes(gateway, channel, 110 * MIB);
     await until(async () => (await upload(gateway, channel.hookPath, 24 * MIB)) === READ);
     const held = Array.from({ length: 3 }, () => startUpload(gateway, channel.hookPath, 25 * MIB));
-    for (let n = 0; n < processes; n++) expect(await upload(gateway, channel.hookPath, 25 * MIB)).toBe(READ);
+    // A process with a blocked event loop keeps the memory of the previous body for a moment.
+    for (let n = 0; n < processes; n++)
+      await until(async () => (await upload(gateway, channel.hookPath, 25 * MIB)) === READ);
     for (const { finish, ended } of held) {
       finish();
       expect(await ended).toBe(READ);

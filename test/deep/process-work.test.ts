@@ -146,7 +146,7 @@ describe("a gateway with eight processes, of which one works in the background",
         "the new process 1 did not become ready (see the log), so the old processes continue",
       ),
     });
-    expect(gateway.output()).toContain("9999_future.sql");
+    await until(() => gateway.output().includes("9999_future.sql"));
     await sql`DELETE FROM schema_migrations WHERE number = 9999`.execute(stores.db);
     const { status, body } = await readHealth(gateway.origin);
     expect([status, body.checks.processes?.facts]).toEqual([

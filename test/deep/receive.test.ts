@@ -314,7 +314,10 @@ describe("inlet receive", () => {
     expect(await once.exited).toBe(1);
     expect(once.stderr()).toContain("there is no sample of the type no.such.type");
     const following = spawnReceive(args, world.env);
-    await until(() => following.stderr().includes("Events of this channel"));
+    await until(
+      () =>
+        following.stderr().includes("Events of this channel") && following.stdout().includes('"step":"test"'),
+    );
     expect(linesOf(following.stdout()).at(-1)).toMatchObject({ step: "test", skipped: expect.any(String) });
     following.child.kill("SIGINT");
     expect(await following.exited).toBe(0);
