@@ -7,6 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 import { startLoop } from "../lib/loop.ts";
 import type { Log } from "../log.ts";
 import type { Agents } from "./agents.ts";
+import type { HandlersTiming } from "./handlers.ts";
 
 export interface AgentWatchDeps {
   readonly db: Database["db"];
@@ -15,6 +16,7 @@ export interface AgentWatchDeps {
   readonly agents: Pick<Agents, "end">;
   readonly clock: Clock;
   readonly log: Log;
+  readonly timing?: Pick<Partial<HandlersTiming>, "sweepEveryMs">;
 }
 
 const TICK_MS = 1_000;
@@ -37,13 +39,14 @@ export function startAgentWatch({
   agents,
   clock,
   log,
+  timing: { sweepEveryMs = SWEEP_EVERY_MS } = {},
 }: AgentWatchDeps): AsyncDisposable {
   let everything = true;
   let sweptAtMs = Number.NEGATIVE_INFINITY;
 
   async function step(): Promise<void> {
     const nowMs = clock();
-    const isSweep = performance.now() - sweptAtMs > SWEEP_EVERY_MS;
+    const isSweep = performance.now() - sweptAtMs > sweepEveryMs;
     const all = everything || isSweep;
     everything = false;
     const ended = await listEnded(db, keyring, { nowMs, all });

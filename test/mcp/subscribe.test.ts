@@ -11,7 +11,11 @@ import { until } from "../support/until.ts";
 import { isSignedWith, type Message, startCallbackServer } from "./callback-server.ts";
 import { connectAgent } from "./clients.ts";
 
-const gateway = givenGateway({ INLET_ALLOW_NETWORKS: "127.0.0.0/8" });
+// The regular check of all subscriptions would end some of them before their own trigger does.
+const gateway = givenGateway(
+  { INLET_ALLOW_NETWORKS: "127.0.0.0/8" },
+  { handlersTiming: { sweepEveryMs: 3_600_000 } },
+);
 const callbacks = opened(startCallbackServer);
 
 let client: Client;
@@ -85,9 +89,6 @@ async function groupRemoved(channel: GivenChannel, id: string | undefined): Prom
 }
 
 let keys = 0;
-/** Less than the interval of the regular check, which would find any subscription that must end. */
-const SWEEP_MS = 25_000;
-
 const keyWith = async (...permissions: string[]) => {
   const { id, key } = await gateway.api<{ id: string; key: string }>("POST", "/iam/api-keys", {
     name: `${permissions.join()} ${++keys}`,
@@ -353,9 +354,7 @@ describe.concurrent("an agent's subscription ends", () => {
       await subscribe(params, agent);
       if (how === "revoke") await gateway.api("DELETE", `/iam/api-keys/${id}`);
       else await gateway.api("PUT", `/iam/roles/${role.id}`, { permissions: ["apps.read"] });
-      const revokedAt = performance.now();
       await ended(channel);
-      expect(performance.now() - revokedAt).toBeLessThan(SWEEP_MS);
       await until(() => callbacks.at(path).length === 2);
       expect(callbacks.at(path).at(-1)?.body).toMatchObject({ type: "terminated", error: { code: -32012 } });
     }
