@@ -158,7 +158,7 @@ describe("stored counts", () => {
 describe("the writer", () => {
   it("keeps counts while PostgreSQL is unavailable, and then writes each of them once", async () => {
     const organizationId = await createOrganization();
-    await using own = await createTestDatabase({ connectTimeoutMs: 1_000 });
+    await using own = await createTestDatabase();
     const at = new Date();
     await own.db
       .insertInto("organizations")
