@@ -1,9 +1,10 @@
+import type { Agent } from "undici";
+import { createBlockCheck, type GuardOptions } from "./blocked-address.ts";
 import { readWhole } from "./body.ts";
 import { startDeadline } from "./deadline.ts";
 import { ACCEPT_ENCODING } from "./decode.ts";
 import { follow } from "./follow.ts";
-import { createBlockCheck, createGuardedAgent, type GuardOptions } from "./guarded-agent.ts";
-import type { Outbound } from "./outbound.ts";
+import { type Outbound, OutboundError } from "./outbound.ts";
 
 const DEFAULTS = {
   connectTimeoutMs: 10_000,
@@ -23,20 +24,35 @@ const USER_AGENT = "inlet";
  * calls in flight.
  */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
-  const agent = createGuardedAgent(options);
+  let opened: Promise<Agent> | undefined;
+  let isClosed = false;
+  /** Loads undici at the first call, because a gateway that only receives webhooks never needs its memory. */
+  async function openAgent(): Promise<Agent> {
+    opened ??= import("./guarded-agent.ts").then(({ createGuardedAgent }) => createGuardedAgent(options));
+    const agent = await opened;
+    if (isClosed) throw new OutboundError("reset", "the gateway is stopping");
+    return agent;
+  }
   return {
     async request(request, { signal, totalTimeoutMs = TOTAL_TIMEOUT_MS, maxBytes = MAX_BYTES, ...rest }) {
       using deadline = startDeadline(signal, totalTimeoutMs);
       const headers = { "accept-encoding": ACCEPT_ENCODING, "user-agent": USER_AGENT, ...request.headers };
       const limits = { ...DEFAULTS, ...rest, maxBytes };
-      const answer = await follow(agent, { ...request, headers }, { limits, signal: deadline.signal });
+      const answer = await follow(
+        await openAgent(),
+        { ...request, headers },
+        { limits, signal: deadline.signal },
+      );
       return { ...answer, body: await readWhole(answer.body) };
     },
     async open(request, { signal, ...rest }) {
       const sent = { ...request, headers: Object.fromEntries(new Headers(request.headers)) };
-      return follow(agent, sent, { limits: { ...DEFAULTS, ...rest }, signal });
+      return follow(await openAgent(), sent, { limits: { ...DEFAULTS, ...rest }, signal });
     },
     findBlockedAddress: createBlockCheck(options),
-    [Symbol.asyncDispose]: () => agent.destroy(),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      await (await opened)?.destroy();
+    },
   };
 }

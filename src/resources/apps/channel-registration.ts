@@ -2,7 +2,7 @@ import { findConnection } from "../../data/connections/connections.ts";
 import { requirePermission } from "../../http/callers/authorize.ts";
 import type { Caller } from "../../http/context.ts";
 import { invalidParameters, notFound } from "../../http/errors.ts";
-import { createBlockCheck } from "../../net/guarded-agent.ts";
+import { createBlockCheck } from "../../net/blocked-address.ts";
 import { findRegistration } from "../../registrations/find-registration.ts";
 import { renderStep } from "../../registrations/render-step.ts";
 import type { PresetRegistration } from "../../verify/preset-registration.ts";
