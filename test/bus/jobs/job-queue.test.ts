@@ -296,6 +296,31 @@ describe("a worker of the job queue", () => {
     }
   });
 
+  it("opens the connections of its worker only when another gateway adds the first job", async () => {
+    await using own = await startRedis();
+    await using idle = open(own.url, "shared");
+    await using worked = collect(idle);
+    await until(
+      async () => Number((await own.client.info("commandstats")).match(/exists:calls=(\d+)/)?.[1]) > 1,
+    );
+    const clients = (await connectionsOf(own)).length;
+    await using other = open(own.url, "shared");
+    await other.add({ data: { n: 1 } });
+    await until(() => worked.jobs.length === 1);
+    // The connection of `other`, and at least that of the worker.
+    expect((await connectionsOf(own)).length).toBeGreaterThanOrEqual(clients + 2);
+  });
+
+  it("can be stopped before its first job", async () => {
+    await using queue = open();
+    const worked = collect(queue);
+    await worked[Symbol.asyncDispose]();
+    await queue.add({ data: { n: 1 } });
+    await using again = collect(queue);
+    await until(() => again.jobs.length === 1);
+    expect(worked.jobs).toEqual([]);
+  });
+
   it("can be stopped while Redis is unreachable, and leaves no connection open", async () => {
     await using own = await startRedis();
     const before = (await connectionsOf(own)).length;
