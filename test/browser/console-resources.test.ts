@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { channelOf, installApp } from "../support/channels.ts";
-import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { lookAt, pressUntil, startTestConsole, type TestConsole } from "../support/console.ts";
 
 let console: TestConsole;
 beforeAll(async () => {
@@ -41,6 +41,7 @@ describe("the console", () => {
     const key = (await told.locator("pre").textContent()) ?? "";
     expect(key).toMatch(/^ik_/);
     await told.getByRole("button", { name: "I have saved it" }).click();
+    await told.waitFor({ state: "detached" });
     const answer = await fetch(`${console.gateway.origin}/v1/auth/whoami`, {
       headers: { authorization: `Bearer ${key}` },
     });
@@ -174,7 +175,7 @@ describe("the app switcher", () => {
     await page.getByRole("link", { name: "Channels" }).click();
     await page.waitForURL("**/channels");
     await page.locator("h1").waitFor();
-    await page.locator("body").press(".");
+    await pressUntil(page, ".", page.getByRole("dialog"));
     await page.getByRole("dialog").getByRole("searchbox").and(page.locator(":focus")).waitFor();
     await page.keyboard.type("of AMERICA");
     // Enter waits for the search, and then picks the first app.
@@ -212,7 +213,7 @@ describe("the app switcher", () => {
       path: "/apps",
       async ready(page) {
         await page.getByRole("grid", { name: "Apps" }).waitFor();
-        await page.locator("body").press(".");
+        await pressUntil(page, ".", page.getByRole("dialog"));
         await page.getByRole("dialog").getByRole("row").nth(1).waitFor();
       },
     });

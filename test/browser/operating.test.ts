@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createId } from "../../src/lib/ids.ts";
 import { type GivenChannel, givenChannel } from "../support/channels.ts";
-import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { lookAt, pressUntil, startTestConsole, type TestConsole } from "../support/console.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { until } from "../support/until.ts";
 
@@ -63,7 +63,7 @@ it("an operator finds an event by a field of its body among many, opens its deli
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("link", { name: "Events", exact: true }).click();
   await page.locator('[data-index="0"] time').waitFor();
-  await page.locator("body").press("/");
+  await pressUntil(page, "/", page.getByLabel("Field"));
   await page.getByLabel("Field").fill(`customer.email = ${wanted.customer.email}`);
   await page.getByText(/^1 found\. Scanned all /).waitFor();
   await page.locator('[data-index="0"]').getByText(wanted.id, { exact: true }).click();

@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createId } from "../../src/lib/ids.ts";
 import { type GivenChannel, givenChannel } from "../support/channels.ts";
-import { lookAt, startTestConsole, type TestConsole } from "../support/console.ts";
+import { lookAt, pressUntil, startTestConsole, type TestConsole } from "../support/console.ts";
 import { post } from "../support/deliver.ts";
 import { type HandlerServer, startHandlerServer } from "../support/handler-server.ts";
 import { type OtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts";
@@ -647,7 +647,7 @@ describe("the palette", () => {
     await using opened = await console.open("/audit");
     const { page } = opened;
     await page.getByRole("heading", { name: "Audit" }).waitFor();
-    await page.keyboard.press("Control+k");
+    await pressUntil(page, "Control+k", page.getByRole("dialog"));
     await page.getByRole("combobox", { name: "Id, app or page" }).fill(requestId);
     await page.keyboard.press("Enter");
     await page.waitForURL(`**/deliveries/${id}`);
@@ -682,7 +682,7 @@ describe("the palette", () => {
       name: "palette",
       path: "/audit",
       ready: async (page) => {
-        await page.keyboard.press("Control+k");
+        await pressUntil(page, "Control+k", page.getByRole("dialog"));
         await page.getByRole("combobox", { name: "Id, app or page" }).fill("orders");
         await page.getByRole("dialog").getByRole("option").filter({ hasText: "Channel" }).first().waitFor();
       },

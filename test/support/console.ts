@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { AxeResults } from "axe-core";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import { launchChromium } from "./chromium.ts";
 import {
@@ -114,6 +114,15 @@ export async function signIn(page: Page, key = API_KEY): Promise<void> {
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.locator("#nav").waitFor({ state: "attached" });
 }
+
+/** Presses a shortcut until it has opened something. A page handles shortcuts after its first frame, and some only with loaded apps. */
+export const pressUntil = (page: Page, keys: string, opened: Locator): Promise<void> =>
+  expect
+    .poll(async () => {
+      await page.locator("body").press(keys);
+      return opened.count();
+    })
+    .toBeGreaterThan(0);
 
 const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core"), "utf8");
 
