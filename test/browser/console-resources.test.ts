@@ -4,7 +4,8 @@ import { lookAt, pressUntil, startTestConsole, type TestConsole } from "../suppo
 
 let console: TestConsole;
 beforeAll(async () => {
-  console = await startTestConsole();
+  const problemTiming = { everyMs: 1_000, slowEveryMs: 1_000, openAfterMs: 0 };
+  console = await startTestConsole({}, { problemTiming });
   const { api } = console.gateway;
   const app = await installApp(console.gateway, [
     { uid: "main", kind: "webhook", events: [{ type: "push", idPath: "$.id" }] },
