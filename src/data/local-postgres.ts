@@ -32,6 +32,8 @@ export interface LocalPostgresOptions {
   readonly signal: AbortSignal;
   /** System user that runs the server. Detected by default. */
   readonly user?: ServerUser;
+  /** Default: 100. */
+  readonly maxConnections?: number;
 }
 
 const DATABASE = "inlet";
@@ -39,6 +41,7 @@ const PORT = 5432;
 /** SQLSTATE of a server that is starting up, recovering or shutting down. */
 const CANNOT_CONNECT_NOW = "57P03";
 const SOCKET_NAME = `.s.PGSQL.${PORT}`;
+const MAX_CONNECTIONS = 100;
 
 /**
  * PostgreSQL settings for a server with little memory and only local clients. The durability settings (fsync, synchronous_commit,
@@ -50,7 +53,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   shared_buffers: "32MB",
   work_mem: "4MB",
   maintenance_work_mem: "32MB",
-  max_connections: "100",
   max_wal_size: "256MB",
   min_wal_size: "48MB",
   io_method: "sync",
@@ -72,7 +74,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
  * @throws Error whose message says how to fix the problem
  */
 export async function startLocalPostgres(options: LocalPostgresOptions): Promise<LocalPostgres> {
-  const { dataDir, log, signal } = options;
+  const { dataDir, log, signal, maxConnections = MAX_CONNECTIONS } = options;
   const clusterDir = join(dataDir, "postgres");
   checkClusterMajor(clusterDir);
   const packaged = findPostgresBinaries();
@@ -92,7 +94,11 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
     database: DATABASE,
     ssl: false,
   } as const;
-  const settings = { ...SETTINGS, unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"` };
+  const settings = {
+    ...SETTINGS,
+    max_connections: String(maxConnections),
+    unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"`,
+  };
   const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const server = await superviseServer(
     {

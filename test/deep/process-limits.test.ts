@@ -106,14 +106,17 @@ describe.each([1, 4])("a gateway with %i processes", (processes) => {
     const channel = await givenLargeChannel(gateway);
     await setBodyBytes(gateway, channel, 110 * MIB);
     await until(async () => (await upload(gateway, channel.hookPath, 24 * MIB)) === READ);
-    const held = Array.from({ length: 3 }, () => startUpload(gateway, channel.hookPath, 25 * MIB));
-    // A process with a blocked event loop keeps the memory of the previous body for a moment.
-    for (let n = 0; n < processes; n++)
-      await until(async () => (await upload(gateway, channel.hookPath, 25 * MIB)) === READ);
-    for (const { finish, ended } of held) {
-      finish();
-      expect(await ended).toBe(READ);
-    }
+    // A process with a blocked event loop keeps the memory of an earlier body for a moment. Then the test tries again.
+    await until(async () => {
+      const held = Array.from({ length: 3 }, () => startUpload(gateway, channel.hookPath, 25 * MIB));
+      const statuses: number[] = [];
+      for (let n = 0; n < processes; n++) statuses.push(await upload(gateway, channel.hookPath, 25 * MIB));
+      for (const { finish, ended } of held) {
+        finish();
+        statuses.push(await ended);
+      }
+      return statuses.every((status) => status === READ);
+    });
   });
 
   it("accepts the same rate", async () => {
@@ -142,7 +145,12 @@ describe.each([1, 4])("a gateway with %i processes", (processes) => {
       const channel = await givenLargeChannel(gateway);
       await setBodyBytes(gateway, channel, LIMIT_BYTES);
       await untilActive(gateway, channel.hookPath, processes);
-      const held = await fillBudget(gateway, channel.hookPath);
+      let held: readonly Upload[] = [];
+      // No body fits while processes with a blocked event loop keep their unused slices.
+      await until(async () => {
+        held = await fillBudget(gateway, channel.hookPath);
+        return held.length > 0;
+      });
       const lost = () => held.filter(({ status }) => status() === 0).length;
       const countEnds = () => gateway.output().split('"process.ended"').length - 1;
       for (const [index, victim] of (await readProcessIds(gateway.pid)).entries()) {
@@ -150,7 +158,7 @@ describe.each([1, 4])("a gateway with %i processes", (processes) => {
         await until(() => countEnds() > index);
         if (lost() > 0) break;
       }
-      expect(lost()).toBeGreaterThan(0);
+      await until(() => lost() > 0);
       // All of them are in flight at once. Blocked event loops can delay the return of unused slices.
       await until(async () => {
         const again = Array.from({ length: lost() }, () =>

@@ -16,6 +16,8 @@ import { openRunFolders } from "./run-folders.ts";
 export const TEMPLATE = "inlet_template";
 /** More databases than tests ever use at the same time. */
 const REDIS_DATABASES = 512;
+/** More connections than the gateways of all workers ever open at the same time. */
+const POSTGRES_CONNECTIONS = 1_000;
 
 /**
  * Starts one PostgreSQL and one Redis for a whole run, each at the first request. A broker assigns them to tests.
@@ -73,7 +75,8 @@ async function startPostgres(folder: string): Promise<PostgresServer> {
   const dataDir = await mkdtemp(join(folder, "inlet-pg-"));
   starting.defer(() => rm(dataDir, { recursive: true, force: true }));
   const { signal } = new AbortController();
-  const { connection } = starting.use(await startLocalPostgres({ dataDir, log, signal }));
+  const maxConnections = POSTGRES_CONNECTIONS;
+  const { connection } = starting.use(await startLocalPostgres({ dataDir, log, signal, maxConnections }));
   await prepareTemplate(connection);
   const owned = starting.move();
   return { connection, [Symbol.asyncDispose]: () => owned.disposeAsync() };
