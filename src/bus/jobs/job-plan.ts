@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { CronExpressionParser } from "cron-parser";
 import { parseJson } from "../../event/parse-json.ts";
+import { parseCron } from "../../lib/cron.ts";
 
 /**
  * Schedule of a repeated job: multiples of `everyMs` since the Unix epoch, or a cron expression (five fields, or six with leading
@@ -75,7 +75,7 @@ function* cronTimes(
 ): Generator<number> {
   const { cron, timezone, offsetMs, jitterMs } = plan;
   const currentDate = new Date(afterMs - offsetMs - jitterMs);
-  const times = CronExpressionParser.parse(cron, { tz: timezone, currentDate });
+  const times = parseCron(cron, { tz: timezone, currentDate });
   for (;;) {
     let atMs: number;
     try {

@@ -4,8 +4,8 @@ import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 import type { Presets } from "../../verify/presets.ts";
 import type { RequestEnv } from "../context.ts";
-import { layout, missingPage, searchPage } from "./layout.ts";
-import { type Library, openLibrary } from "./library.ts";
+import type * as Layout from "./layout.ts";
+import type { Library } from "./library.ts";
 
 /** Content security policy. Pages may load only files of this gateway, no inline scripts, and cannot be embedded in frames. */
 const POLICY = {
@@ -65,16 +65,16 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  // The documentation, loaded on the first request because most gateways never serve it.
-  let opened: Library | undefined;
-  const library = (): Library => (opened ??= openLibrary(presets));
+  let loaded: Promise<Documentation> | undefined;
+  const load = (): Promise<Documentation> => (loaded ??= loadDocumentation(presets));
 
-  docs.get("/docs", (c) => answerPage(c, library(), ""));
+  docs.get("/docs", async (c) => answerPage(c, await load(), ""));
   docs.get("/docs/", (c) => c.redirect("../docs"));
   docs.get("/docs/reference", (c) => c.html(REFERENCE));
   docs.get("/docs/search", async (c) => {
     const words = (c.req.query("q") ?? "").slice(0, MAX_QUERY_CHARS);
-    return c.html(searchPage(library(), words, await library().search(words)));
+    const { layout, library } = await load();
+    return c.html(layout.searchPage(library, words, await library.search(words)));
   });
   for (const [folder, files] of Object.entries({ assets: ASSETS, images: IMAGES })) {
     for (const [name, { file, type }] of Object.entries(files)) {
@@ -85,20 +85,37 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
   }
   const markdown = (c: Context, text: string | undefined) =>
     text === undefined ? c.notFound() : c.body(text, 200, { "Content-Type": MARKDOWN });
-  docs.get("/llms.txt", (c) => c.text(library().llmsText()));
-  docs.get("/docs/:file{[\\w-]+\\.md}", (c) => {
+  docs.get("/llms.txt", async (c) => c.text((await load()).library.llmsText()));
+  docs.get("/docs/:file{[\\w-]+\\.md}", async (c) => {
     const path = c.req.param("file").replace(/\.md$/, "");
-    return markdown(c, library().markdown(path === "index" ? "" : path));
+    return markdown(c, (await load()).library.markdown(path === "index" ? "" : path));
   });
-  docs.get("/docs/presets/:file{[\\w-]+\\.md}", (c) =>
-    markdown(c, library().markdown(`presets/${c.req.param("file").replace(/\.md$/, "")}`)),
+  docs.get("/docs/presets/:file{[\\w-]+\\.md}", async (c) =>
+    markdown(c, (await load()).library.markdown(`presets/${c.req.param("file").replace(/\.md$/, "")}`)),
   );
-  docs.get("/docs/:page", (c) => answerPage(c, library(), c.req.param("page")));
-  docs.get("/docs/presets/:preset", (c) => answerPage(c, library(), `presets/${c.req.param("preset")}`));
+  docs.get("/docs/:page", async (c) => answerPage(c, await load(), c.req.param("page")));
+  docs.get("/docs/presets/:preset", async (c) =>
+    answerPage(c, await load(), `presets/${c.req.param("preset")}`),
+  );
   return docs;
 }
 
-function answerPage(c: Context, library: Library, path: string): Response | Promise<Response> {
+interface Documentation {
+  readonly library: Library;
+  readonly layout: typeof Layout;
+}
+
+/** Loads the documentation with its Markdown parser and search. The first request needs it, and most gateways never serve it. */
+async function loadDocumentation(presets: Presets): Promise<Documentation> {
+  const [{ openLibrary }, layout] = await Promise.all([import("./library.ts"), import("./layout.ts")]);
+  return { library: openLibrary(presets), layout };
+}
+
+function answerPage(
+  c: Context,
+  { library, layout }: Documentation,
+  path: string,
+): Response | Promise<Response> {
   const page = library.page(path);
-  return page ? c.html(layout(library, page)) : c.html(missingPage(library, path), 404);
+  return page ? c.html(layout.layout(library, page)) : c.html(layout.missingPage(library, path), 404);
 }

@@ -1,6 +1,6 @@
-import { CronExpressionParser } from "cron-parser";
 import { z } from "zod";
 import { createIssueReporter, integer, text } from "../../../event/config-fields.ts";
+import { parseCron } from "../../../lib/cron.ts";
 import type { PollSchedule } from "../../source.ts";
 
 /** Minimum time between two polls, for both intervals and cron schedules. */
@@ -60,7 +60,7 @@ export function computeIntervalMs(
 ): number {
   const { cron, intervalSeconds, timezone } = config.schedule;
   if (cron === undefined) return intervalSeconds * 1000 * (1 + config.jitter);
-  const times = CronExpressionParser.parse(cron, { currentDate: atMs, tz: timezone });
+  const times = parseCron(cron, { currentDate: atMs, tz: timezone });
   const first = times.next().getTime();
   return times.next().getTime() - first;
 }
@@ -69,7 +69,7 @@ function findCronError(cron: string, timezone: string): string | undefined {
   // `H` stands for a random time, which would differ between worker processes and after each restart.
   if (/\bH\b/i.test(cron)) return "must not contain H; use fixed times, and set `jitter` to spread the polls";
   try {
-    const times = CronExpressionParser.parse(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
+    const times = parseCron(cron, { currentDate: CHECKED_FROM_MS, tz: timezone });
     let before = Number.NEGATIVE_INFINITY;
     for (let checked = 0; checked < CHECKED_TIMES && before < CHECKED_UNTIL_MS; checked++) {
       const ms = times.next().getTime();
