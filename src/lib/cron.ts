@@ -1,11 +1,8 @@
-import { createRequire } from "node:module";
 import type * as CronParser from "cron-parser";
-
-const require = createRequire(import.meta.url);
+import { loadLibrary } from "./load-library.ts";
 
 /**
- * Parses a cron expression and returns the iterator of its times. The parser and its time zone library are loaded at the first call,
- * because few gateways poll by cron expressions.
+ * Parses a cron expression and returns the iterator of its times. The parser is loaded at the first call, with a library for time zones.
  *
  * @throws Error on an invalid expression or time zone
  */
@@ -13,6 +10,6 @@ export function parseCron(
   expression: string,
   options: CronParser.CronExpressionOptions,
 ): CronParser.CronExpression {
-  const { CronExpressionParser } = require("cron-parser") as typeof CronParser;
+  const { CronExpressionParser } = loadLibrary<typeof CronParser>("cron-parser");
   return CronExpressionParser.parse(expression, options);
 }

@@ -1,11 +1,9 @@
-import { createRequire } from "node:module";
 import type * as FastXmlParser from "fast-xml-parser";
+import { loadLibrary } from "../../lib/load-library.ts";
 import { err, ok, type Result } from "../../lib/result.ts";
 import { type Fault, invalidBody, shorten } from "../fault.ts";
 
-const require = createRequire(import.meta.url);
-/** Loads the library at the first XML document, because few senders use XML. */
-const loadLibrary = () => require("fast-xml-parser") as typeof FastXmlParser;
+const loadXmlLibrary = () => loadLibrary<typeof FastXmlParser>("fast-xml-parser");
 
 /** Maximum nesting depth of XML elements. Exceeds the highest depth limit that a channel can have. */
 const MAX_NESTED_TAGS = 1024;
@@ -61,7 +59,7 @@ export function parseXml(text: string): Result<unknown, Fault> {
   if (excess !== undefined) return err(invalidBody(excess));
   if (FORBIDDEN_CHARACTER.test(text))
     return err(invalidBody("the document contains a character that XML does not allow"));
-  const verdict = loadLibrary().XMLValidator.validate(text);
+  const verdict = loadXmlLibrary().XMLValidator.validate(text);
   if (verdict !== true) {
     const { col, line, msg } = verdict.err;
     return err(invalidBody(`${shorten(msg, MAX_MESSAGE_CHARS)} (line ${line}, column ${col})`));
@@ -99,7 +97,7 @@ function exceedsCount(text: string, pattern: RegExp, most: number): boolean {
 }
 
 function createParser(): FastXmlParser.XMLParser {
-  const { XMLParser } = loadLibrary();
+  const { XMLParser } = loadXmlLibrary();
   return new XMLParser({
     ignoreAttributes: false,
     attributeNamePrefix: "@",
