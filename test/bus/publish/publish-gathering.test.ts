@@ -13,12 +13,12 @@ afterEach(() => void vi.useRealTimers());
 it.each([
   [
     "publishing collects the deliveries that arrive while a Redis call is in flight, and sends them in one next call",
-    [1, 20, 20],
+    [1, 7, 8],
     2,
   ],
   [
     "publishing sends a second Redis call before the first returns if many deliveries are waiting",
-    [1, 70, 20, 20],
+    [1, 16, 7, 8],
     3,
   ],
 ])("%s", async (_, arrivals, expected) => {
