@@ -1,4 +1,5 @@
 import type { Agent } from "undici";
+import { loadOnce } from "../lib/load-once.ts";
 import { createBlockCheck, type GuardOptions } from "./blocked-address.ts";
 import { readWhole } from "./body.ts";
 import { startDeadline } from "./deadline.ts";
@@ -24,14 +25,20 @@ const USER_AGENT = "inlet";
  * calls in flight.
  */
 export function createOutbound(options: GuardOptions): Outbound & AsyncDisposable {
-  let opened: Promise<Agent> | undefined;
+  let agent: Agent | undefined;
   let isClosed = false;
+  const loadAgent = loadOnce(async () => {
+    const { createGuardedAgent } = await import("./guarded-agent.ts");
+    agent = createGuardedAgent(options);
+    return agent;
+  });
   /** Loads undici at the first call, because a gateway that only receives webhooks never needs its memory. */
   async function openAgent(): Promise<Agent> {
-    opened ??= import("./guarded-agent.ts").then(({ createGuardedAgent }) => createGuardedAgent(options));
-    const agent = await opened;
+    const opened = await loadAgent().catch((error: unknown) => {
+      throw new OutboundError("reset", "the HTTP client could not be loaded", { cause: error });
+    });
     if (isClosed) throw new OutboundError("reset", "the gateway is stopping");
-    return agent;
+    return opened;
   }
   return {
     async request(request, { signal, totalTimeoutMs = TOTAL_TIMEOUT_MS, maxBytes = MAX_BYTES, ...rest }) {
@@ -52,7 +59,7 @@ export function createOutbound(options: GuardOptions): Outbound & AsyncDisposabl
     findBlockedAddress: createBlockCheck(options),
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      await (await opened)?.destroy();
+      await agent?.destroy();
     },
   };
 }

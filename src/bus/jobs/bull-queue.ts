@@ -8,6 +8,8 @@ import { createRedisTimeBackend } from "./redis-time-backend.ts";
 
 export type BullQueue<D extends object> = Queue<object, void, string, D, void, string>;
 
+export type Bull<D extends object> = ReturnType<typeof openBull<D>>;
+
 export interface BullDeps {
   readonly redis: Pick<RedisBus, "endpoint">;
   readonly client: Redis | Cluster;

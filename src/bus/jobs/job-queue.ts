@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Job as BullJob, JobsOptions } from "bullmq";
+import { UnavailableError } from "../../lib/errors.ts";
+import { loadOnce } from "../../lib/load-once.ts";
 import { withTimeout } from "../../lib/wait.ts";
 import type { Log } from "../../log.ts";
 import { commandTimeoutOf, openClient } from "../connection/general-connection.ts";
 import type { RedisBus } from "../connection/redis.ts";
 import { replyCode, toBusError } from "../connection/redis-errors.ts";
 import { jobsMarkKey, jobsPrefix } from "../keys.ts";
-import type { BullQueue, openBull } from "./bull-queue.ts";
+import type { Bull, BullQueue } from "./bull-queue.ts";
 import { formatPlan, type JobPlan } from "./job-plan.ts";
 import type { JobHandler, WorkOptions } from "./job-worker.ts";
 import { startLateWorker } from "./late-worker.ts";
@@ -65,15 +67,21 @@ export function openJobQueue<D extends object>(deps: {
     }
   }
   const keyOf = (part: string): string => `${prefix}:${name}:${part}`;
-  let bull: Promise<ReturnType<typeof openBull<D>>> | undefined;
   const used = Promise.withResolvers<void>();
-  /** Loads BullMQ when the queue is first used. */
-  function openOnce(): NonNullable<typeof bull> {
-    used.resolve();
-    bull ??= import("./bull-queue.ts").then((module) =>
-      module.openBull<D>({ redis, client, name, prefix, aheadMs, log }),
-    );
+  let bull: Bull<D> | undefined;
+  let isClosed = false;
+  const loadBull = loadOnce(async () => {
+    const { openBull } = await import("./bull-queue.ts");
+    if (isClosed) throw new Error("the job queue is closed");
+    bull = openBull<D>({ redis, client, name, prefix, aheadMs, log });
     return bull;
+  });
+  /** Opens BullMQ when the queue is first used. */
+  function openOnce(): Promise<Bull<D>> {
+    used.resolve();
+    return loadBull().catch((error: unknown) => {
+      throw new UnavailableError("The job queue could not be opened.", { cause: error });
+    });
   }
   async function callQueue<T>(call: (queue: BullQueue<D>) => Promise<T>): Promise<T> {
     const { queue } = await openOnce();
@@ -187,12 +195,14 @@ export function openJobQueue<D extends object>(deps: {
         hasJobs,
         added: used.promise,
         start: async () => (await openOnce()).work(handler, options),
+        onError: (err) =>
+          log.warn({ event: "jobs.failing", err }, "The worker did not start: jobs are delayed"),
       }),
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       // Disconnect first, because BullMQ would wait for a connection that was never established.
       client.disconnect();
-      const opened = await bull;
-      await opened?.queue
+      await bull?.queue
         .close()
         .catch((error: unknown) =>
           log.debug({ event: "jobs.queue_error", err: error }, "closing a job queue failed"),

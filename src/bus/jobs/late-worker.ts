@@ -12,15 +12,25 @@ const CHECK_INTERVAL_MS = 1_000;
 export function startLateWorker(deps: {
   readonly hasJobs: () => Promise<boolean>;
   readonly added: Promise<void>;
+  /** Is called again after a while if it fails. */
   readonly start: () => Promise<AsyncDisposable>;
+  readonly onError: (error: unknown) => void;
 }): AsyncDisposable {
   const stopping = new AbortController();
 
   async function run(): Promise<AsyncDisposable | undefined> {
     const isNeeded = deps.added.then(() => true);
     while (!stopping.signal.aborted) {
-      if (await Promise.race([isNeeded, deps.hasJobs()])) return deps.start();
-      await Promise.race([isNeeded, sleep(CHECK_INTERVAL_MS, stopping.signal)]);
+      if (!(await Promise.race([isNeeded, deps.hasJobs()]))) {
+        await Promise.race([isNeeded, sleep(CHECK_INTERVAL_MS, stopping.signal)]);
+        continue;
+      }
+      try {
+        return await deps.start();
+      } catch (error) {
+        deps.onError(error);
+        await sleep(CHECK_INTERVAL_MS, stopping.signal);
+      }
     }
     return undefined;
   }

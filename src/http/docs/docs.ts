@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
+import { loadOnce } from "../../lib/load-once.ts";
 import type { Presets } from "../../verify/presets.ts";
 import type { RequestEnv } from "../context.ts";
 import type * as Layout from "./layout.ts";
@@ -65,8 +66,7 @@ export function createDocs({ presets }: { readonly presets: Presets }): Hono<Req
   const secure = secureHeaders({ contentSecurityPolicy: POLICY, xFrameOptions: "DENY" });
   docs.use("/docs", secure);
   docs.use("/docs/*", secure);
-  let loaded: Promise<Documentation> | undefined;
-  const load = (): Promise<Documentation> => (loaded ??= loadDocumentation(presets));
+  const load = loadOnce(() => loadDocumentation(presets));
 
   docs.get("/docs", async (c) => answerPage(c, await load(), ""));
   docs.get("/docs/", (c) => c.redirect("../docs"));
