@@ -39,7 +39,7 @@ const GOALS = {
   firstReadySeconds: 4,
   readySeconds: 1.5,
   readySecondsWithChannels: 5,
-  readyMiB: 165,
+  readyMiB: 140,
   entryBytes: 200,
   idBytes: 45,
   channelsCpu: 1.05,

@@ -67,7 +67,7 @@ export function openJobQueue<D extends object>(deps: {
     }
   }
   const keyOf = (part: string): string => `${prefix}:${name}:${part}`;
-  const used = Promise.withResolvers<void>();
+  const used = new AbortController();
   let bull: Bull<D> | undefined;
   let isClosed = false;
   const loadBull = loadOnce(async () => {
@@ -78,7 +78,7 @@ export function openJobQueue<D extends object>(deps: {
   });
   /** Opens BullMQ when the queue is first used. */
   function openOnce(): Promise<Bull<D>> {
-    used.resolve();
+    used.abort();
     return loadBull().catch((error: unknown) => {
       throw new UnavailableError("The job queue could not be opened.", { cause: error });
     });
@@ -88,12 +88,9 @@ export function openJobQueue<D extends object>(deps: {
     return callRedis(() => call(queue));
   }
 
-  /** Returns whether there is a job, also one that a worker was running when it died. Returns false while Redis is unreachable. */
+  /** Returns whether there is a job, also one that a worker was running when it died. */
   const hasJobs = (): Promise<boolean> =>
-    callRedis(() => client.exists(PARTS_WITH_JOBS.map(keyOf))).then(
-      (count) => count > 0,
-      () => false,
-    );
+    callRedis(async () => (await client.exists(PARTS_WITH_JOBS.map(keyOf))) > 0);
 
   async function bringForward(job: BullJob, delayMs: number): Promise<boolean> {
     // BullMQ sorts delayed jobs by the time in ms times 4,096, plus a counter for jobs of the same millisecond.
@@ -193,10 +190,10 @@ export function openJobQueue<D extends object>(deps: {
     work: (handler: JobHandler<D>, options: WorkOptions): AsyncDisposable =>
       startLateWorker({
         hasJobs,
-        added: used.promise,
+        used: used.signal,
         start: async () => (await openOnce()).work(handler, options),
         onError: (err) =>
-          log.warn({ event: "jobs.failing", err }, "The worker did not start: jobs are delayed"),
+          log.warn({ event: "jobs.failing", err }, "jobs are delayed, because their worker cannot start"),
       }),
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -1,34 +1,50 @@
 import { sleep } from "../../lib/sleep.ts";
+import { unlessAborted } from "../../lib/wait.ts";
 
-/** Interval at which the queue is checked for a first job. BullMQ's worker polls as often. */
+/** Interval at which the queue is checked for a first job, so a job of another gateway starts at most so much later. */
 const CHECK_INTERVAL_MS = 1_000;
 
 /**
  * Starts a worker when there is work for it, because BullMQ takes several MB of memory that a gateway without jobs does not need.
  *
- * @param deps.hasJobs resolves with false while Redis is unreachable
- * @param deps.added resolves when this process uses the queue, so that its own first job does not wait for a check
+ * @param deps.used aborts when this process uses the queue, so that its own first job does not wait for a check
+ * @param deps.onError is called at the first of several errors in a row
  */
 export function startLateWorker(deps: {
   readonly hasJobs: () => Promise<boolean>;
-  readonly added: Promise<void>;
-  /** Is called again after a while if it fails. */
+  readonly used: AbortSignal;
   readonly start: () => Promise<AsyncDisposable>;
   readonly onError: (error: unknown) => void;
 }): AsyncDisposable {
+  const { hasJobs, used, start, onError } = deps;
   const stopping = new AbortController();
+  const woken = AbortSignal.any([used, stopping.signal]);
+  let isFailing = false;
+
+  function report(error: unknown): void {
+    if (!isFailing && !stopping.signal.aborted) onError(error);
+    isFailing = true;
+  }
+
+  async function isNeeded(): Promise<boolean> {
+    try {
+      const found = await unlessAborted(woken, hasJobs());
+      isFailing = false;
+      return found;
+    } catch (error) {
+      if (!woken.aborted) report(error);
+      return false;
+    }
+  }
 
   async function run(): Promise<AsyncDisposable | undefined> {
-    const isNeeded = deps.added.then(() => true);
+    while (!(used.aborted || (await isNeeded()) || stopping.signal.aborted))
+      await sleep(CHECK_INTERVAL_MS, woken);
     while (!stopping.signal.aborted) {
-      if (!(await Promise.race([isNeeded, deps.hasJobs()]))) {
-        await Promise.race([isNeeded, sleep(CHECK_INTERVAL_MS, stopping.signal)]);
-        continue;
-      }
       try {
-        return await deps.start();
+        return await start();
       } catch (error) {
-        deps.onError(error);
+        report(error);
         await sleep(CHECK_INTERVAL_MS, stopping.signal);
       }
     }

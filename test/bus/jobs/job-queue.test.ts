@@ -6,7 +6,7 @@ import type { RedisEndpoint } from "../../../src/bus/connection/general-connecti
 import { type JobQueue, openJobQueue } from "../../../src/bus/jobs/job-queue.ts";
 import type { Job, WorkOptions } from "../../../src/bus/jobs/job-worker.ts";
 import { parseRedisAddresses } from "../../../src/lib/addresses/redis-address.ts";
-import { createLog } from "../../../src/log.ts";
+import { createLog, type Log } from "../../../src/log.ts";
 import { itDeep } from "../../support/deep-run.ts";
 import { opened } from "../../support/opened.ts";
 import { openClient, type RedisServer, startRedis } from "../../support/redis.ts";
@@ -309,6 +309,28 @@ describe("a worker of the job queue", () => {
     await until(() => worked.jobs.length === 1);
     // The connection of `other`, and at least that of the worker.
     expect((await connectionsOf(own)).length).toBeGreaterThanOrEqual(clients + 2);
+  });
+
+  it("logs one warning while Redis is down, and then runs the first job of another gateway", async () => {
+    await using own = await startRedis();
+    own.signal("SIGKILL");
+    const { lines, log: ownLog } = createTestLog("debug");
+    const openHere = (log: Log) =>
+      openJobQueue<Data>({ redis: { endpoint: endpointOf(own.url) }, name: "down", log });
+    await using idle = openHere(ownLog);
+    await using worked = collect(idle);
+    const warnings = () => lines.filter(({ event }) => event === "jobs.failing");
+    await until(() => warnings().length > 0);
+    await own.restart();
+    await using other = openHere(log);
+    await until(() =>
+      other.add({ id: "first", data: { n: 1 } }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until(() => worked.jobs.length === 1);
+    expect(warnings()).toHaveLength(1);
   });
 
   it("can be stopped before its first job", async () => {
