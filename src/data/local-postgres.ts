@@ -32,7 +32,7 @@ export interface LocalPostgresOptions {
   readonly signal: AbortSignal;
   /** System user that runs the server. Detected by default. */
   readonly user?: ServerUser;
-  /** Default: 100. */
+  /** Maximum number of client connections. Default: 100. */
   readonly maxConnections?: number;
 }
 

@@ -1,7 +1,7 @@
 import { sleep } from "../../lib/sleep.ts";
 import { unlessAborted } from "../../lib/wait.ts";
 
-/** Interval at which the queue is checked for a first job, so a job of another gateway starts at most so much later. */
+/** Interval at which the queue is checked for a first job. The first job of another gateway starts up to this much later. */
 const CHECK_INTERVAL_MS = 1_000;
 
 /**
