@@ -10,6 +10,11 @@ import { PROGRAM_ENV } from "./support/gateway-process.ts";
 import { until } from "./support/until.ts";
 
 const ROOT = join(import.meta.dirname, "..");
+/** Preload script that prints the names of the loaded modules of Node.js itself when the process exits. */
+const PRINT_INTERNALS = `data:text/javascript,${encodeURIComponent(
+  'process.on("exit", () => console.error(process.moduleLoadList.join("\\n")))',
+)}`;
+const TYPESCRIPT_COMPILER = "NativeModule internal/deps/amaro/dist/index";
 let dir: string | undefined;
 afterEach(() => dir && rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
@@ -37,7 +42,7 @@ it("npm start drains the gateway and leaves no server running if all processes r
   for (const server of servers) expect(await processIncarnation(server)).toBeUndefined();
 });
 
-it("caches compiled modules in the folder of the installation", async () => {
+it("caches compiled modules in the folder of the installation, and then needs no TypeScript compiler", async () => {
   dir = mkdtempSync(join(tmpdir(), "inlet-main-"));
   cpSync(join(ROOT, "src"), join(dir, "src"), { recursive: true });
   cpSync(join(ROOT, "package.json"), join(dir, "package.json"));
@@ -45,7 +50,14 @@ it("caches compiled modules in the folder of the installation", async () => {
   for (const name of readdirSync(join(ROOT, "node_modules")))
     if (!name.startsWith(".")) symlinkSync(join(ROOT, "node_modules", name), join(dir, "node_modules", name));
   const { NODE_COMPILE_CACHE: _, ...env } = PROGRAM_ENV;
-  await promisify(execFile)(process.execPath, [join(dir, "src/main.ts"), "--version"], { env });
+  const start = async (program: string): Promise<readonly string[]> => {
+    const args = ["--import", PRINT_INTERNALS, join(dir ?? "", program), "--version"];
+    const { stderr } = await promisify(execFile)(process.execPath, args, { env });
+    return stderr.split("\n");
+  };
+  expect(await start("src/main.ts")).toContain(TYPESCRIPT_COMPILER);
   const [compiledBy] = readdirSync(join(dir, "node_modules/.cache/inlet"));
   expect(compiledBy).toContain(process.version);
+  await start("src/inlet.js");
+  expect(await start("src/inlet.js")).not.toContain(TYPESCRIPT_COMPILER);
 });

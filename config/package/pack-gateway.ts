@@ -44,7 +44,7 @@ async function renameModuleUrls(): Promise<void> {
 }
 
 async function copyAssets(): Promise<void> {
-  const exclude = ["src/console/**", "src/consumer/package.json"];
+  const exclude = ["src/console/**", "src/consumer/package.json", "src/inlet.js"];
   for await (const file of glob(ASSETS, { cwd: ROOT, exclude })) await cp(join(ROOT, file), join(work, file));
   await cp(join(ROOT, "src/console/dist"), join(work, "src/console/dist"), { recursive: true });
 }

@@ -42,7 +42,7 @@ describe("the program", () => {
 it("inlet completion bash makes bash complete commands and options", async () => {
   const bin = mkdtempSync(join(tmpdir(), "inlet-bin-"));
   try {
-    symlinkSync(join(ROOT, "src/main.ts"), join(bin, "inlet"));
+    symlinkSync(join(ROOT, "src/inlet.js"), join(bin, "inlet"));
     const path = `${bin}:${dirname(process.execPath)}:${PROGRAM_ENV.PATH}`;
     const script = `source <(inlet completion bash); source <(inlet completion bash)
       COMP_WORDS=(inlet channels pau) COMP_CWORD=2; __inlet_complete; echo "\${COMPREPLY[@]}"

@@ -7,7 +7,7 @@ import type { SourcesTiming } from "../../src/gateway/sources.ts";
 import type { HandlersTiming } from "../../src/handlers/handlers.ts";
 import { CEILING_MS } from "./until.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(import.meta.dirname, "../../src/inlet.js");
 const TIMED = join(import.meta.dirname, "timed-gateway.ts");
 
 /** A gateway in its own process, as an operator starts it. */
@@ -47,7 +47,7 @@ export const UNLIMITED = {
   INLET_SOURCE_DELIVERIES_PER_SECOND: "1000000000",
 };
 
-/** Starts `src/main.ts`, or `timed-gateway.ts` when a timing is given, on a free port. Waits until the gateway is ready. */
+/** Starts `src/inlet.js`, or `timed-gateway.ts` when a timing is given, on a free port. Waits until the gateway is ready. */
 export async function startGatewayProcess(
   env: Readonly<Record<string, string>>,
   options: {
