@@ -52,7 +52,7 @@ import { createFetchPinned } from "./net/fetch-pinned.ts";
 import { createProviderMessages } from "./registrations/provider-messages.ts";
 import { type RegistrarTiming, startRegistrar } from "./registrations/registrar.ts";
 import { createRowLimit } from "./resources/kit/row-limit.ts";
-import { readPresets } from "./verify/presets.ts";
+import { getPresets } from "./verify/presets.ts";
 
 /**
  * A running gateway. During disposal, `/readyz` reports that the gateway is stopping, and requests in flight complete. Embedded servers
@@ -100,7 +100,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
   const clock = Date.now;
   const has = (role: Role): boolean => config.roles.includes(role);
   const metrics = createMetrics({ includeProcessMetrics: true, channels: config.metricsChannels });
-  const presets = readPresets();
+  const presets = getPresets();
   const outbound = opening.use(createOutbound(config));
   const { dataDir } = opening.use(claimDataDir(config, machine));
   let starting = machine ? "is starting" : "is starting its embedded servers";

@@ -93,7 +93,7 @@ export const time = <S extends z.ZodType<string | null>>(
   "always"
 > =>
   change(schema, {
-    answer: toAnswerSchema(schema, () => timestamp),
+    answer: toAnswerSchema(schema, timestamp),
     toColumn: (value) => (typeof value === "string" ? new Date(value) : value),
   });
 
@@ -137,24 +137,29 @@ export const withAnswer = <E extends Entry, A extends z.ZodType>(
 export const orElse = <E extends Entry>(entry: E, value: (fresh: NewRow) => unknown): With<E> =>
   change(entry, { orElse: value });
 
+// Shared by all fields, because each schema takes 700 bytes.
+const STRING = z.string();
+const INTEGER = z.int();
+const NUMBER = z.number();
+
 /**
  * Derives a response schema from a request schema: the same type, description and example, without limits and defaults.
  * Limits apply to new writes only, and values stored before a limit was introduced must still be returned.
  *
- * @param textOf creates the schema that replaces each string schema
+ * @param text replaces each string schema
  */
-function toAnswerSchema(written: z.ZodType, textOf: () => z.ZodType = () => z.string()): z.ZodType {
+function toAnswerSchema(written: z.ZodType, text: z.ZodType = STRING): z.ZodType {
   const { description, example } = written.meta() ?? {};
   const meta = {
     ...(description !== undefined && { description }),
     ...(example !== undefined && { example }),
   };
-  const answer = withoutLimits(written, textOf);
+  const answer = withoutLimits(written, text);
   return Object.keys(meta).length > 0 ? answer.meta({ ...answer.meta(), ...meta }) : answer;
 }
 
-function withoutLimits(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
-  const inner = (schema: unknown): z.ZodType => toAnswerSchema(schema as z.ZodType, textOf);
+function withoutLimits(written: z.ZodType, text: z.ZodType): z.ZodType {
+  const inner = (schema: unknown): z.ZodType => toAnswerSchema(schema as z.ZodType, text);
   if (written instanceof z.ZodDefault || written instanceof z.ZodOptional) return inner(written.unwrap());
   if (written instanceof z.ZodNullable) return inner(written.unwrap()).nullable();
   if (written instanceof z.ZodArray) return z.array(inner(written.element));
@@ -162,10 +167,9 @@ function withoutLimits(written: z.ZodType, textOf: () => z.ZodType): z.ZodType {
     const fields = Object.entries(written.shape as Record<string, z.ZodType>);
     return z.object(Object.fromEntries(fields.map(([name, field]) => [name, toMemberSchema(field, inner)])));
   }
-  if (written instanceof z.ZodString || written instanceof z.ZodStringFormat) return textOf();
-  if (written instanceof z.ZodNumberFormat) return z.int();
-  if (written instanceof z.ZodNumber) return z.number();
-  if (written instanceof z.ZodUnknown) return z.unknown();
+  if (written instanceof z.ZodString || written instanceof z.ZodStringFormat) return text;
+  if (written instanceof z.ZodNumberFormat) return INTEGER;
+  if (written instanceof z.ZodNumber) return NUMBER;
   return written;
 }
 

@@ -29,7 +29,9 @@ function patchField(field: z.ZodType): z.ZodType {
   if (!field.safeParse(undefined).success) return field.optional();
   // Remove the schema's default, which would otherwise overwrite the stored value when the patch omits the field.
   const given = field instanceof z.ZodDefault ? (field.unwrap() as z.ZodType) : field;
-  return (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional().meta(field.meta() ?? {});
+  const patched = (given instanceof z.ZodObject ? toPatchSchema(given) : given).optional();
+  const meta = field.meta();
+  return meta ? patched.meta(meta) : patched;
 }
 
 /**

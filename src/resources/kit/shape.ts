@@ -13,7 +13,6 @@ import {
   type WrittenOf,
 } from "./field.ts";
 import { times } from "./fields.ts";
-import { toPatchSchema } from "./merge.ts";
 
 export type TableOf<F extends Fields> = {
   [K in keyof F as [ColumnOf<F[K]>] extends [never] ? never : K]: ColumnOf<F[K]>;
@@ -70,8 +69,6 @@ export interface Shape<F extends Fields, X extends z.ZodRawShape = Record<never,
   readonly input: z.ZodObject<InputShape<F>, z.core.$strict>;
   /** Schema of the fields that a PUT can change, for validation after the patch is applied. */
   readonly content: z.ZodObject;
-  /** Body schema of a PUT. */
-  readonly patch: z.ZodType<object>;
   /** Renders a row as a response. Parts missing in `inside` are omitted if optional, and otherwise empty: `null`, `[]` or `{}`. */
   readonly render: (row: AnsweredRow<F, X>, inside?: InsideOf<X>) => Answer<F, X>;
   /** Row and value types, for TypeScript only. Always `undefined` at runtime. */
@@ -138,7 +135,6 @@ export function shape<F extends Fields, X extends z.ZodRawShape = Record<never, 
     }),
     input: checked(z.strictObject({ ...schemasOf("always", "once"), ...Object.fromEntries(made) })),
     content,
-    patch: toPatchSchema(content),
     render,
   } as unknown as Shape<F, X>;
 }
