@@ -114,9 +114,11 @@ const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   "@modelcontextprotocol/": ["mcp"],
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
+/** Libraries that most gateways never need. They take memory as soon as they are loaded. */
+const LOADED_ON_FIRST_USE = ["cloudevents", "cron-parser", "fast-xml-parser", "oauth4webapi", "re2js"];
 /** Pure modules. They import no other modules of Node than those below, and use neither time nor randomness. */
 const PURE = ["event", "normalize", "verify"];
-const PURE_MODULES = ["node:buffer", "node:crypto", "node:util", "node:zlib"];
+const PURE_MODULES = ["node:buffer", "node:crypto", "node:module", "node:util", "node:zlib"];
 const IMPURE =
   /Date\.now|new Date\(\)|performance\.now|Math\.random|random(?:Bytes|UUID)|setTimeout|process\.|fetch\(/;
 
@@ -287,6 +289,16 @@ describe("the modules of src", () => {
     );
     expect(violations).toEqual([]);
     expect([...used].sort()).toEqual(Object.keys(LIBRARY_MODULES).sort());
+  });
+
+  it("import libraries that are loaded on first use only as types", () => {
+    const names = LOADED_ON_FIRST_USE.join("|");
+    const own = files.filter((file) => !/^(?:consumer|console)\//.test(file));
+    const importing = (pattern: RegExp) =>
+      own.filter((file) => pattern.test(readFileSync(join(SRC, file), "utf8")));
+    expect(importing(new RegExp(`^import (?!type )[^;]*from "(?:${names})"`, "m"))).toEqual([]);
+    for (const name of LOADED_ON_FIRST_USE)
+      expect(importing(new RegExp(`^import type [^;]*from "${name}"`, "m"))).not.toEqual([]);
   });
 
   it("load OpenTelemetry only when traces are exported", () => {

@@ -1,4 +1,5 @@
-import { RE2JS } from "re2js";
+import type * as Re2Js from "re2js";
+import { loadLibrary } from "../load-library.ts";
 import { translateEcmaPattern } from "./ecma-to-re2.ts";
 
 /** A compiled regular expression whose matching time is linear in the length of the text. */
@@ -42,7 +43,8 @@ export function compileLinearRegExp(source: string, flags = "u"): LinearRegExp {
   return { size, test: (text) => program.test(text), toString: () => `/${source}/${flags}` };
 }
 
-function compile(source: string, flags: string): RE2JS {
+function compile(source: string, flags: string): Re2Js.RE2JS {
+  const { RE2JS } = loadLibrary<typeof Re2Js>("re2js");
   const dotAll = flags.includes("s");
   try {
     const translated = translateEcmaPattern(source, { dotAll });

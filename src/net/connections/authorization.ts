@@ -1,7 +1,6 @@
-import * as oauth from "oauth4webapi";
 import { OutboundError } from "../outbound.ts";
 import { isCallable } from "../redirects.ts";
-import { findServer, type IssuerFetch } from "./issuer.ts";
+import { findServer, type IssuerFetch, loadOAuth } from "./issuer.ts";
 import type { OAuth2Config } from "./oauth2.ts";
 import { exchangeCode, type TokenCall } from "./token-endpoint.ts";
 import type { TokenAnswer } from "./token-response.ts";
@@ -31,6 +30,7 @@ export async function authorizationRequest(
       "the issuer publishes no valid authorization endpoint; set authorizationEndpoint",
     );
   }
+  const oauth = loadOAuth();
   const verifier = oauth.generateRandomCodeVerifier();
   const { clientId, scopes, audience, resource, authorizationParameters } = config;
   const parameters = {
@@ -76,6 +76,7 @@ export async function finishAuthorization(
 ): Promise<CallbackAnswer> {
   if (config.issuer === undefined && given.parameters.has("iss")) return { kind: "issuerNeeded" };
   const server = await findServer(config, call.fetch);
+  const oauth = loadOAuth();
   let callback: URLSearchParams;
   try {
     callback = oauth.validateAuthResponse(

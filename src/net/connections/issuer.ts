@@ -1,12 +1,16 @@
-import * as oauth from "oauth4webapi";
+import type * as OAuth from "oauth4webapi";
+import { loadLibrary } from "../../lib/load-library.ts";
 import { nameBlocked } from "../name-blocked.ts";
 import { type Outbound, OutboundError } from "../outbound.ts";
 import type { OAuth2Config } from "./oauth2.ts";
 
+/** Loads the OAuth library when it is needed, because most gateways have no OAuth connections. */
+export const loadOAuth = () => loadLibrary<typeof OAuth>("oauth4webapi");
+
 /** Sends a request of the OAuth library, and returns the complete response. */
 export type IssuerFetch = (
   url: string,
-  request: oauth.CustomFetchOptions<string, URLSearchParams | undefined>,
+  request: OAuth.CustomFetchOptions<string, URLSearchParams | undefined>,
 ) => Promise<Response>;
 
 /** Limits of a request to an issuer. They are shorter than the lock on a token renewal. */
@@ -43,10 +47,10 @@ export const createIssuerFetch =
   };
 
 /** Returns options for the OAuth library. They allow http, because the config and the address check decide whether TLS is required. */
-export const toLibraryOptions = (fetch: IssuerFetch) => ({
-  [oauth.customFetch]: fetch,
-  [oauth.allowInsecureRequests]: true,
-});
+export function toLibraryOptions(fetch: IssuerFetch) {
+  const { customFetch, allowInsecureRequests } = loadOAuth();
+  return { [customFetch]: fetch, [allowInsecureRequests]: true };
+}
 
 /**
  * Returns the endpoints of the issuer from the config, or else from the issuer's metadata (OpenID Connect Discovery 1.0, RFC 8414).
@@ -56,7 +60,7 @@ export const toLibraryOptions = (fetch: IssuerFetch) => ({
 export async function findServer(
   config: OAuth2Config,
   fetch: IssuerFetch,
-): Promise<oauth.AuthorizationServer> {
+): Promise<OAuth.AuthorizationServer> {
   const { issuer, tokenEndpoint, authorizationEndpoint, grant } = config;
   const set = {
     ...(tokenEndpoint !== undefined && { token_endpoint: tokenEndpoint }),
@@ -103,7 +107,8 @@ async function discover(
   issuer: URL,
   fetch: IssuerFetch,
   signal?: AbortSignal,
-): Promise<oauth.AuthorizationServer> {
+): Promise<OAuth.AuthorizationServer> {
+  const oauth = loadOAuth();
   const options = { ...toLibraryOptions(fetch), ...(signal !== undefined && { signal }) };
   let reason: string | undefined;
   for (const algorithm of ["oidc", "oauth2"] as const) {

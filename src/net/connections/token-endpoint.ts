@@ -1,7 +1,7 @@
-import * as oauth from "oauth4webapi";
+import type * as OAuth from "oauth4webapi";
 import { createRedact } from "../../lib/secrets/redact.ts";
 import { OutboundError } from "../outbound.ts";
-import { findServer, type IssuerFetch, toLibraryOptions } from "./issuer.ts";
+import { findServer, type IssuerFetch, loadOAuth, toLibraryOptions } from "./issuer.ts";
 import type { OAuth2Config } from "./oauth2.ts";
 import { readTokenResponse, type TokenAnswer, TokenRequestError } from "./token-response.ts";
 
@@ -28,12 +28,12 @@ export async function requestTokens(
   if (refreshToken !== undefined) {
     const request = { ...options, additionalParameters: parameters };
     return readAnswer(config, [refreshToken], call, () =>
-      oauth.refreshTokenGrantRequest(...asked, refreshToken, request),
+      loadOAuth().refreshTokenGrantRequest(...asked, refreshToken, request),
     );
   }
   if (config.scopes.length > 0) parameters.set("scope", config.scopes.join(" "));
   const answer = await readAnswer(config, [], call, () =>
-    oauth.clientCredentialsGrantRequest(...asked, parameters, options),
+    loadOAuth().clientCredentialsGrantRequest(...asked, parameters, options),
   );
   // This grant needs no refresh token (RFC 6749, section 4.4.3), and its next token is requested in the same way.
   return answer.kind === "tokens"
@@ -48,7 +48,7 @@ export function exchangeCode(
   call: TokenCall,
 ): Promise<TokenAnswer> {
   return readAnswer(config, [callback.get("code") ?? "", verifier], call, () =>
-    oauth.authorizationCodeGrantRequest(
+    loadOAuth().authorizationCodeGrantRequest(
       server,
       { client_id: config.clientId },
       clientAuthentication(config),
@@ -61,7 +61,7 @@ export function exchangeCode(
 }
 
 interface CodeExchange {
-  readonly server: oauth.AuthorizationServer;
+  readonly server: OAuth.AuthorizationServer;
   readonly callback: URLSearchParams;
   readonly redirectUri: string;
   readonly verifier: string;
@@ -101,6 +101,7 @@ function tokenParameters({ audience, resource, tokenParameters: more }: OAuth2Co
 }
 
 function clientAuthentication({ clientAuthentication: method, clientSecret = "" }: OAuth2Config) {
+  const oauth = loadOAuth();
   switch (method) {
     case "client_secret_basic":
       return oauth.ClientSecretBasic(clientSecret);
