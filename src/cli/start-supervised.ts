@@ -6,11 +6,14 @@ import { untilAborted } from "../lib/wait.ts";
 import { joinSupervisor } from "../supervisor/member.ts";
 import type { Work } from "../supervisor/messages.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import type { Io } from "./io.ts";
 import { openLog, print, printStartFailure } from "./process.ts";
+import type { StartOptions } from "./start-options.ts";
 
 /** Runs one of the processes of a supervisor until the supervisor stops it, and returns the exit code. */
-export async function startSupervised(settings: Config, env: Io["env"]): Promise<ExitCode> {
+export async function startSupervised(
+  settings: Config,
+  { env, timing }: Pick<StartOptions, "env" | "timing">,
+): Promise<ExitCode> {
   endPretenuring();
   const { start, machine, signal, beforeClosing, ready, leave } = await joinSupervisor();
   const config = { ...settings, roles: selectRoles(settings.roles, start.work) };
@@ -23,6 +26,7 @@ export async function startSupervised(settings: Config, env: Io["env"]): Promise
       beforeReady: releaseStartupMemory,
       beforeClosing,
       machine,
+      ...timing,
     });
     started = true;
     await putPoolBehindOtherThreads();

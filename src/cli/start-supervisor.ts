@@ -5,8 +5,8 @@ import { untilAborted } from "../lib/wait.ts";
 import { FirstProcessError, supervise } from "../supervisor/supervise.ts";
 import { drainDelayMs } from "./drain-delay.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import type { Io } from "./io.ts";
 import { openLog, printStartFailure } from "./process.ts";
+import type { StartOptions } from "./start-options.ts";
 import { stopOnSignals } from "./stop-signals.ts";
 
 /** Value of the log field `process` in the lines of the supervisor. */
@@ -15,7 +15,7 @@ const SUPERVISOR = 0;
 /** Runs several gateway processes until a stop signal arrives, and returns the exit code. */
 export async function startSupervisor(
   config: Config,
-  { configFile, env }: { readonly configFile: string | undefined; readonly env: Io["env"] },
+  { configFile, env, program }: Pick<StartOptions, "configFile" | "env" | "program">,
 ): Promise<ExitCode> {
   const log = (await openLog(config, process.stdout)).child({ process: SUPERVISOR });
   const signal = stopOnSignals((name) => log.info({ event: "gateway.stopping", signal: name }, "stopping"));
@@ -23,6 +23,7 @@ export async function startSupervisor(
     await using _ = await supervise(config, {
       log,
       signal,
+      program,
       args: configFile === undefined ? [] : ["--config", configFile],
       write: await createWriter(),
       beforeClosing: () => delay(drainDelayMs(config)),

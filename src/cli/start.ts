@@ -7,25 +7,15 @@ import { putPoolBehindOtherThreads } from "../lib/thread-priority.ts";
 import { untilAborted } from "../lib/wait.ts";
 import { drainDelayMs } from "./drain-delay.ts";
 import { EXIT, type ExitCode } from "./exit.ts";
-import type { Io } from "./io.ts";
 import { openLog, print, printStartFailure } from "./process.ts";
+import type { StartOptions } from "./start-options.ts";
 import { stopOnSignals } from "./stop-signals.ts";
 
-export interface StartOptions {
-  readonly configFile: string | undefined;
-  /** Whether this is a process of a supervisor. */
-  readonly isSupervised: boolean;
-  readonly env: Io["env"];
-}
-
 /** Runs the gateway until a stop signal arrives, and returns the exit code. */
-export async function start(
-  config: Config,
-  { configFile, isSupervised, env }: StartOptions,
-): Promise<ExitCode> {
-  if (isSupervised) return (await import("./start-supervised.ts")).startSupervised(config, env);
-  if (config.processes > 1)
-    return (await import("./start-supervisor.ts")).startSupervisor(config, { configFile, env });
+export async function start(config: Config, options: StartOptions): Promise<ExitCode> {
+  const { isSupervised, env, timing } = options;
+  if (isSupervised) return (await import("./start-supervised.ts")).startSupervised(config, options);
+  if (config.processes > 1) return (await import("./start-supervisor.ts")).startSupervisor(config, options);
   endPretenuring();
   const log = await openLog(config, process.stdout);
   if (process.stdout.isTTY) await print("Starting Inlet…\n");
@@ -38,6 +28,7 @@ export async function start(
       signal,
       beforeReady: releaseStartupMemory,
       beforeClosing,
+      ...timing,
     });
     started = true;
     await putPoolBehindOtherThreads();

@@ -8,6 +8,8 @@ const REPORT_MS = 1_500;
 
 export interface GatewayProcessOptions {
   readonly start: StartMessage;
+  /** Program that runs the command `start`. Defaults to `src/main.ts`. */
+  readonly program?: URL | undefined;
   /** Arguments of the command `start`. */
   readonly args: readonly string[];
   readonly onOutput: (chunk: string) => void;
@@ -37,8 +39,8 @@ export interface GatewayProcess {
 let processes = 0;
 
 export function startGatewayProcess(options: GatewayProcessOptions): GatewayProcess {
-  const { start, args, onOutput, onMessage } = options;
-  const child: ChildProcess = fork(MAIN, ["start", "--supervised", ...args], {
+  const { start, program = MAIN, args, onOutput, onMessage } = options;
+  const child: ChildProcess = fork(program, ["start", "--supervised", ...args], {
     stdio: ["ignore", "pipe", "inherit", "ipc"],
     // JSON would turn the values NaN and Infinity of metrics into null.
     serialization: "advanced",

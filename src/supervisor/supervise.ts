@@ -26,6 +26,8 @@ export interface SuperviseOptions {
   readonly log: Log;
   /** Aborts the start. */
   readonly signal: AbortSignal;
+  /** Program of the processes. Defaults to `src/main.ts`. Tests use one that changes the timing of the gateway. */
+  readonly program?: URL | undefined;
   /** Arguments of the command `start` for each process. */
   readonly args: readonly string[];
   /** Writes whole lines of the processes' output. */
@@ -46,7 +48,7 @@ export class FirstProcessError extends Error {
  * @throws DataDirInUseError, FirstProcessError, or an Error that suggests a fix
  */
 export async function supervise(config: Config, options: SuperviseOptions): Promise<AsyncDisposable> {
-  const { log, signal, args, write, beforeClosing } = options;
+  const { log, signal, program, args, write, beforeClosing } = options;
   await using opening = new AsyncDisposableStack();
   // Needed also with external servers, because the control socket is in the data directory.
   const { dataDir } = opening.use(lockDataDir(config));
@@ -62,7 +64,7 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   function launch(number: number): GatewayProcess {
     const onOutput = createLineWriter(write);
     const start = { ...firstMessage, ...assignWork(number, config) };
-    const started = startGatewayProcess({ start, args, onOutput, onMessage });
+    const started = startGatewayProcess({ start, program, args, onOutput, onMessage });
     void started.exited.then(() => {
       distributor.remove(started);
       metrics.end(started.key);

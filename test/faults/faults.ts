@@ -5,8 +5,8 @@
  * usage: npm run test:faults -- [--only <rig>[,<rig>…]] [--rounds <count, default 1>] [--seed <number>] [--part <text>]
  *        [--processes <count, default 1>]
  *
- * `--part` selects the loads of the rig `tenants` whose name contains the text. `--processes` starts this many processes of each gateway in
- * the rigs `hook-kills`, `source-kills` and `refusals`. In `source-kills` this takes half an hour, because leases then last 30 s.
+ * `--part` selects the loads of the rig `tenants`, or the faults of the rig `source-kills`, whose name contains the text. `--processes`
+ * starts this many processes of each gateway in the rigs `hook-kills`, `source-kills` and `refusals`.
  *
  * One round of all rigs takes several minutes. For a run of hours, use `--rounds 100`. The printed seed repeats the random choices, but
  * not the speed of the machine.
@@ -57,6 +57,7 @@ for (const name of values.only.split(",")) {
     rounds,
     part: values.part,
     processes: Number(values.processes),
+    print: (text) => void process.stdout.write(text),
   });
   const seconds = (performance.now() - startedAt) / 1_000;
   const summary = [`${faults.length === 0 ? "passed" : "FAILED"} in ${seconds.toFixed(0)} s`, ...lines];

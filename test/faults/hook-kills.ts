@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
-import { readProcessIds } from "../support/supervised.ts";
+import { findProcessByPort, readProcessIds } from "../support/supervised.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 import { auditLedger, countsOf, faultsIn, installLedger } from "./ledger.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
-import { formatProcesses, linesOf, type Rig } from "./rig.ts";
+import { formatProcesses, linesOf, type Rig, runStep } from "./rig.ts";
 import { startSenders } from "./senders.ts";
 
 type Target = "gateway" | "process" | "redis" | "connection";
@@ -27,9 +27,9 @@ interface Station {
  * before, during and after the publish script, and at random times, while senders record their events. At the end every acknowledged
  * event must be stored exactly once, and no event more than once.
  *
- * With several processes for each gateway, a kill of a gateway is one of its supervisor, and single processes are killed too.
+ * With several processes for each gateway, a kill of a gateway is one of its supervisor, and processes that publish are killed too.
  */
-export const hookKills: Rig = async ({ random, rounds, processes }) => {
+export const hookKills: Rig = async ({ random, rounds, processes, print }) => {
   await using stores = await startSharedStores();
   const stations = await Promise.all(
     Array.from({ length: GATEWAYS }, (_, i) => openStation(stores, i, processes)),
@@ -45,13 +45,16 @@ export const hookKills: Rig = async ({ random, rounds, processes }) => {
     { count: SENDERS, random },
   );
   // Each target is killed once at each moment.
-  for (let i = 0; i < rounds * targets.length * MOMENTS.length; i++) {
+  const total = rounds * targets.length * MOMENTS.length;
+  for (let i = 0; i < total; i++) {
     await delay(random() * 300);
     const target = targets[i % targets.length] ?? "gateway";
     const moment = MOMENTS[Math.floor(i / targets.length) % MOMENTS.length] ?? "random";
     const station = stations[Math.floor(random() * GATEWAYS)] ?? first;
-    await strike(stores, target, moment, station, processes);
     const key = `${target} ${moment}`;
+    await runStep(print, `kill ${i + 1} of ${total}, ${key}`, () =>
+      strike(stores, target, moment, station, processes),
+    );
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
   await senders.finish();
@@ -99,7 +102,7 @@ async function strike(
   station: Station,
   processes: number,
 ): Promise<void> {
-  const kill = async (cut: () => void): Promise<void> => {
+  const kill = async (cut: () => void, port: number): Promise<void> => {
     switch (target) {
       case "gateway":
         station.gateway?.kill("SIGKILL");
@@ -108,7 +111,7 @@ async function strike(
         return;
       case "process": {
         const supervisor = station.gateway?.pid ?? 0;
-        const [victim] = await readProcessIds(supervisor);
+        const victim = await findProcessByPort(await readProcessIds(supervisor), port);
         if (victim === undefined) throw new Error("The gateway has no process to kill.");
         process.kill(victim, "SIGKILL");
         await until(async () => {
@@ -126,8 +129,9 @@ async function strike(
     }
   };
   const struck = Promise.withResolvers<void>();
-  const act = (cut: () => void): Promise<void> => kill(cut).then(struck.resolve, struck.reject);
-  if (moment === "random" && target !== "connection") await act(() => {});
+  const act = (cut: () => void, port: number): Promise<void> =>
+    kill(cut, port).then(struck.resolve, struck.reject);
+  if (moment === "random" && target !== "connection") await act(() => {}, 0);
   else station.proxy.arm(moment === "random" ? "after" : moment, act);
   const timer = setTimeout(() => struck.reject(new Error("no event was published in time")), CEILING_MS);
   await struck.promise.finally(() => clearTimeout(timer));

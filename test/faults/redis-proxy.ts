@@ -20,7 +20,8 @@ export interface RedisProxy extends AsyncDisposable {
   readonly disarm: () => void;
 }
 
-type Act = (cut: () => void) => void | Promise<void>;
+/** Gets a function that ends the connection of the publish, and the port from which the gateway has connected. */
+type Act = (cut: () => void, port: number) => void | Promise<void>;
 
 interface Trap {
   readonly phase: Phase;
@@ -48,6 +49,7 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
       gateway.destroy();
       redis.destroy();
     };
+    const port = gateway.remotePort ?? 0;
     for (const socket of [gateway, redis]) {
       open.add(socket);
       socket.on("error", cut);
@@ -60,15 +62,15 @@ export async function startRedisProxy(redisPort: number): Promise<RedisProxy> {
       const text = chunk.toString("latin1");
       if (!/EVALSHA/i.test(text) || !text.includes("events.")) return [];
       scripts += text;
-      await take("before", text)?.act(cut);
+      await take("before", text)?.act(cut, port);
       const during = take("during", text);
-      return during === undefined ? [] : [() => during.act(cut)];
+      return during === undefined ? [] : [() => during.act(cut, port)];
     });
     pump(redis, gateway, async () => {
       if (scripts === "") return [];
       const answered = scripts;
       scripts = "";
-      await take("after", answered)?.act(cut);
+      await take("after", answered)?.act(cut, port);
       return [];
     });
   });

@@ -8,8 +8,10 @@ export interface RigOptions {
   readonly rounds: number;
   /** Number of processes of each gateway, from `--processes`. Only `hook-kills`, `source-kills` and `refusals` use it. */
   readonly processes: number;
-  /** Runs only the parts whose names contain this text. `undefined` runs all parts. */
+  /** Runs only the faults or loads whose names contain this text. `undefined` runs all. Only `source-kills` and `tenants` use it. */
   readonly part?: string | undefined;
+  /** Prints the progress. */
+  readonly print: (text: string) => void;
 }
 
 export interface Verdict {
@@ -34,6 +36,19 @@ export const linesOf = (counts: ReadonlyMap<string, number>): readonly string[] 
 
 export const formatProcesses = (count: number): string =>
   count === 1 ? "one process" : `${count} processes`;
+
+/** Runs a step. Prints its name first and its duration afterwards, so that the last line names a step that hangs or fails. */
+export async function runStep<T>(
+  print: RigOptions["print"],
+  name: string,
+  run: () => T | Promise<T>,
+): Promise<T> {
+  print(`  ${name}:`);
+  const startedAtMs = performance.now();
+  const result = await run();
+  print(` ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n`);
+  return result;
+}
 
 /** Returns the quantile of the numbers; `share` is 0 to 1. */
 export function quantile(numbers: readonly number[], share: number): number {

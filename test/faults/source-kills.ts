@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
-import { formatProcesses, linesOf, type Rig } from "./rig.ts";
+import { formatProcesses, linesOf, type Rig, runStep } from "./rig.ts";
 import {
   FATES,
   type Fate,
@@ -38,17 +38,20 @@ const KINDS = ["stream-", "table-"] as const;
 /**
  * Kills, stops and disconnects workers while they read numbered events from event streams and polled tables. Then waits until all events
  * are on their topics, or until a timeout, and compares.
+ *
+ * With several processes for each worker, a kill of a worker is one of its supervisor, and processes that write are killed too.
  */
-export const sourceKills: Rig = async ({ random, rounds, processes }) => {
+export const sourceKills: Rig = async ({ random, rounds, processes, part = "", print }) => {
   await using stack = new AsyncDisposableStack();
   const stores = stack.use(await startSharedStores());
   const feeds = await startFeeds(SOURCES);
   for (const feed of feeds) stack.use(feed);
   const begin = async (index: number) => stack.use(await startSourceWorker(stores, index, processes));
   // The first worker migrates the database. The others can then start in parallel.
-  const first = await begin(0);
-  const workers = [first, ...(await Promise.all([1, 2].map(begin)))];
-  const app = await install(first, feeds);
+  const first = await runStep(print, "start a worker", () => begin(0));
+  const others = await runStep(print, "start two workers", () => Promise.all([1, 2].map(begin)));
+  const workers = [first, ...others];
+  const app = await runStep(print, "install the sources", () => install(first, feeds));
 
   const timer = setInterval(() => {
     for (const feed of feeds) feed.make(Math.floor(random() * (feed.kind === "sse" ? 4 : 1.4)));
@@ -57,23 +60,23 @@ export const sourceKills: Rig = async ({ random, rounds, processes }) => {
   const fates = FATES.filter((fate) => processes > 1 || fate !== "process killed");
   const strikes = new Map<string, number>();
   // Each fault is applied once at each moment.
-  for (let i = 0; i < rounds * fates.length * MOMENTS.length; i++) {
-    await delay(random() * 300);
+  const total = rounds * fates.length * MOMENTS.length;
+  for (let i = 0; i < total; i++) {
     const [fate, moment, topicPart] = chooseFault(i, fates);
-    await (workers[i % workers.length] ?? first).strike(fate, moment, topicPart);
     const key = `${fate} ${moment}`;
+    if (!key.includes(part)) continue;
+    await delay(random() * 300);
+    const index = i % workers.length;
+    await runStep(print, `strike ${i + 1} of ${total}, worker ${index}, ${key}`, () =>
+      (workers[index] ?? first).strike(fate, moment, topicPart),
+    );
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
   clearInterval(timer);
   // Creates events after the last fault, to test that every source has recovered.
   for (const feed of feeds) feed.make(3);
 
-  const deadline = performance.now() + CEILING_MS;
-  let counts = await audit(stores, app, feeds);
-  while (counts.some(({ lost }) => lost > 0) && performance.now() < deadline) {
-    await delay(500);
-    counts = await audit(stores, app, feeds);
-  }
+  const counts = await runStep(print, "wait for the last events", () => auditAll(stores, app, feeds));
   const { api } = first.gateway();
   const quarantine = await api<readonly unknown[]>("GET", `/apps/${app.id}/quarantine`);
   const sum = (count: (one: SourceCounts) => number): number =>
@@ -112,6 +115,19 @@ async function install(worker: SourceWorker, feeds: readonly Feed[]): Promise<In
     channels: feeds.map(({ uid, kind, config }) => ({ uid, kind, config, events: [{ type: "made" }] })),
   });
   return api("POST", "/apps/install", { blueprintId: blueprint.id });
+}
+
+/** Repeats the audit until all events are stored, or until a timeout. */
+async function auditAll(
+  ...audited: readonly [SharedStores, InstalledApp, readonly Feed[]]
+): Promise<readonly SourceCounts[]> {
+  const deadline = performance.now() + CEILING_MS;
+  let counts = await audit(...audited);
+  while (counts.some(({ lost }) => lost > 0) && performance.now() < deadline) {
+    await delay(500);
+    counts = await audit(...audited);
+  }
+  return counts;
 }
 
 async function audit(

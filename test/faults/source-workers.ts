@@ -3,13 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { startCuttableLink } from "../support/cuttable-link.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import type { SharedStores } from "../support/stores.ts";
-import { readProcessIds } from "../support/supervised.ts";
+import { findProcessByPort, readProcessIds } from "../support/supervised.ts";
 import { CEILING_MS, until } from "../support/until.ts";
 import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
 /**
- * Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. `process killed` kills one of the
- * worker's processes, for workers with several.
+ * Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. `process killed` kills the process
+ * that writes, or any process at a random moment, for workers with several processes.
  */
 export const FATES = ["killed", "stopped", "cut off", "restarted", "process killed"] as const;
 export type Fate = (typeof FATES)[number];
@@ -26,16 +26,14 @@ export interface SourceWorker extends AsyncDisposable {
 }
 
 const TIMING = { ttlMs: 2_000, tickEveryMs: 250, maxReleasedPerTick: 64 } as const;
-/** Lease of the processes under a supervisor, whose timing cannot be set. */
-const DEFAULT_TTL_MS = 30_000;
+/** Duration of `stopped` and `cut off` in ms. */
+const OUT_MS = 2 * TIMING.ttlMs + 500;
 
 export async function startSourceWorker(
   stores: SharedStores,
   index: number,
   processes: number,
 ): Promise<SourceWorker> {
-  const isSupervised = processes > 1;
-  const outMs = 2 * (isSupervised ? DEFAULT_TTL_MS : TIMING.ttlMs) + 500;
   const [server] = stores.servers;
   const proxy = await startRedisProxy(server?.port ?? 0);
   const link = await startCuttableLink(proxy.port);
@@ -49,7 +47,7 @@ export async function startSourceWorker(
         INLET_LOG_LEVEL: "warn",
         INLET_PROCESSES: String(processes),
       },
-      isSupervised ? {} : { sourcesTiming: TIMING },
+      { sourcesTiming: TIMING },
     );
   let gateway = await start();
 
@@ -64,7 +62,8 @@ export async function startSourceWorker(
     }
   }
 
-  async function applyFault(fate: Fate): Promise<void> {
+  /** @param port port from which the connection of the affected write reaches the proxy. `undefined` at a random moment. */
+  async function applyFault(fate: Fate, port?: number): Promise<void> {
     switch (fate) {
       case "killed":
         gateway.kill("SIGKILL");
@@ -72,17 +71,18 @@ export async function startSourceWorker(
         return;
       case "stopped":
         await signalAll("SIGSTOP");
-        await delay(outMs);
+        await delay(OUT_MS);
         return;
       case "cut off":
         link.cut();
-        await delay(outMs);
+        await delay(OUT_MS);
         return;
       case "restarted":
         gateway.kill("SIGTERM");
         return;
       case "process killed": {
-        const [victim] = await readProcessIds(gateway.pid);
+        const ids = await readProcessIds(gateway.pid);
+        const victim = await findProcessByPort(ids, link.findClientPort(port ?? 0) ?? 0);
         if (victim === undefined) throw new Error("The worker has no process to kill.");
         process.kill(victim, "SIGKILL");
         await until(async () => {
@@ -119,9 +119,13 @@ export async function startSourceWorker(
   return {
     gateway: () => gateway,
     async strike(fate, moment, topicPart) {
-      if (moment === "random") await applyFault(fate);
-      else await trap(proxy, moment, topicPart, () => applyFault(fate));
-      await recover(fate);
+      try {
+        if (moment === "random") await applyFault(fate);
+        else await trap(proxy, moment, topicPart, (port) => applyFault(fate, port));
+        await recover(fate);
+      } catch (cause) {
+        throw new Error(`Worker ${index} did not recover. Its output:\n${gateway.output()}`, { cause });
+      }
     },
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
@@ -136,7 +140,7 @@ async function trap(
   proxy: RedisProxy,
   moment: Exclude<Moment, "random">,
   topicPart: string,
-  act: () => Promise<void>,
+  act: (port: number) => Promise<void>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => {
@@ -145,9 +149,9 @@ async function trap(
   }, CEILING_MS);
   proxy.arm(
     moment,
-    () => {
+    (_, port) => {
       clearTimeout(timer);
-      return act().then(resolve, reject);
+      return act(port).then(resolve, reject);
     },
     topicPart,
   );

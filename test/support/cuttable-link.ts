@@ -7,13 +7,16 @@ export interface CuttableLink extends AsyncDisposable {
   readonly cut: () => void;
   /** Restores the link. Data in flight at the cut is lost. */
   readonly restore: () => void;
+  /** Returns the client's port of the connection that reaches the server from `port`. */
+  readonly findClientPort: (port: number) => number | undefined;
 }
 
 export async function startCuttableLink(toPort: number): Promise<CuttableLink> {
   const open = new Set<Socket>();
+  const clientPorts = new Map<number, number | undefined>();
   let isCut = false;
   const server = createServer((near) => {
-    const far = connect(toPort, "127.0.0.1");
+    const far = connect(toPort, "127.0.0.1", () => clientPorts.set(far.localPort ?? 0, near.remotePort));
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -40,6 +43,7 @@ export async function startCuttableLink(toPort: number): Promise<CuttableLink> {
       for (const socket of open) socket.destroy();
       isCut = false;
     },
+    findClientPort: (port) => clientPorts.get(port),
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

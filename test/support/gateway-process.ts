@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { SourcesTiming } from "../../src/gateway/sources.ts";
 import type { HandlersTiming } from "../../src/handlers/handlers.ts";
+import "./compile-cache.ts";
 import { CEILING_MS } from "./until.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/inlet.js");
@@ -59,14 +60,14 @@ export async function startGatewayProcess(
 ): Promise<GatewayProcess> {
   const { sourcesTiming, handlersTiming, main = MAIN } = options;
   const ceilingMs = CEILING_MS * Number(env.INLET_PROCESSES ?? 1);
-  const timings = [sourcesTiming ?? {}, handlersTiming ?? {}].map((timing) => JSON.stringify(timing));
-  const program = sourcesTiming || handlersTiming ? [TIMED, ...timings] : [main];
-  const child = spawn(process.execPath, program, {
+  const isTimed = sourcesTiming !== undefined || handlersTiming !== undefined;
+  const child = spawn(process.execPath, [isTimed ? TIMED : main], {
     env: {
       ...SHELL_ENV,
       INLET_PORT: "0",
       INLET_API_KEY: API_KEY,
       ...(options.main === undefined && { ...PROGRAM_ENV, ...UNLIMITED }),
+      ...(isTimed && { TIMED_GATEWAY: JSON.stringify({ sourcesTiming, handlersTiming }) }),
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe"],

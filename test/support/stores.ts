@@ -7,6 +7,8 @@ import { startLocalPostgres } from "../../src/data/local-postgres.ts";
 import { createLog } from "../../src/log.ts";
 import { type RedisServer, startRedis, startRedisCluster } from "./redis.ts";
 
+/** Enough for three gateways of four processes, each with ten connections in use and one for changes, while one is replaced. */
+const POSTGRES_CONNECTIONS = 300;
 /** Redis options that prevent any loss of acknowledged data. */
 const DURABLE = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"];
 
@@ -31,7 +33,7 @@ export async function startSharedStores(
   starting.defer(() => rm(dir, { recursive: true, force: true }));
   const dataDir = join(dir, "own");
   await mkdir(dataDir, { mode: 0o700 });
-  const options = { dataDir, log: createLog({ level: "silent" }) };
+  const options = { dataDir, log: createLog({ level: "silent" }), maxConnections: POSTGRES_CONNECTIONS };
   const postgres = starting.use(
     await startLocalPostgres({ ...options, signal: new AbortController().signal }),
   );
