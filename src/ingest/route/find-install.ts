@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { RouteTarget, RouteTargets } from "../../data/intakes/route-targets.ts";
+import { upToEntries } from "../../lib/up-to-entries.ts";
 import type { CompiledChannel } from "../compile-channel.ts";
 import type { RulesCache } from "../rules-cache.ts";
 
@@ -31,7 +32,8 @@ export function createFindInstall({
   const caches = new WeakMap<CompiledChannel, LRUCache<string, RouteTarget | typeof ABSENT>>();
 
   function cacheOf(intake: CompiledChannel) {
-    const known = caches.get(intake) ?? new LRUCache<string, RouteTarget | typeof ABSENT>({ max: MAX_KEYS });
+    const known =
+      caches.get(intake) ?? new LRUCache<string, RouteTarget | typeof ABSENT>(upToEntries(MAX_KEYS));
     caches.set(intake, known);
     return known;
   }

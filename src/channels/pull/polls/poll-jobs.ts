@@ -3,6 +3,7 @@ import type { Job, JobHandler } from "../../../bus/jobs/job-worker.ts";
 import type { SlotReservation } from "../../../bus/limits/slots.ts";
 import { channelFacts } from "../../../event/channel.ts";
 import { UnavailableError } from "../../../lib/errors.ts";
+import { upToEntries } from "../../../lib/up-to-entries.ts";
 import { type PolledOnce, pollOnce } from "./poll-run.ts";
 import { addPoll, addTurn, type PollJob, type PollsContext, type PollTarget } from "./poll-target.ts";
 import { planFrom } from "./poll-timing.ts";
@@ -60,7 +61,7 @@ export function createPollJobs(deps: PollsContext): PollJobs {
   const { queue, slots, targets, targetsByWake, clock, log, metrics, random } = deps;
   const inFlight = new Map<number, AbortController>();
   /** Channels whose wait after failures is skipped. */
-  const skipsBackoff = new LRUCache<number, true>({ max: MAX_SKIPS, ttl: SKIP_BACKOFF_MS });
+  const skipsBackoff = new LRUCache<number, true>({ ...upToEntries(MAX_SKIPS), ttl: SKIP_BACKOFF_MS });
   let failing = false;
 
   const findTarget = (data: PollJob): PollTarget | undefined =>
