@@ -8,8 +8,8 @@ import type { ReceiveHook } from "./http/hook-exchange.ts";
 import { createHooks, getRoutePath } from "./http/hooks.ts";
 import { oneHost, requestId } from "./http/request.ts";
 import type { Clock } from "./lib/clock.ts";
-import { createMcp, type McpDeps } from "./mcp/mcp.ts";
-import { type ApiDeps, createApi } from "./resources/resources.ts";
+import type { McpDeps } from "./mcp/mcp.ts";
+import type { ApiDeps } from "./resources/resources.ts";
 
 export interface AppDeps {
   readonly clock: Clock;
@@ -19,14 +19,18 @@ export interface AppDeps {
   readonly api: (ApiDeps & Omit<McpDeps, "fetch"> & { readonly console: ConsoleDeps }) | undefined;
 }
 
-/** Creates the handler of all requests. */
-export function createApp({ clock, health, receiveHook, api }: AppDeps): App {
+/** Creates the handler of all requests. Loads the API only if the gateway serves it, because its modules and schemas take 10 MiB. */
+export async function createApp({ clock, health, receiveHook, api }: AppDeps): Promise<App> {
   const app = new Hono<HealthEnv>({ getPath: getRoutePath });
   // Before the middleware, because hooks write their own headers and errors.
   if (receiveHook) app.route("/", createHooks(receiveHook));
   app.use(requestId(clock), oneHost);
   app.route("/", createHealth(health));
   if (api) {
+    const [{ createApi }, { createMcp }] = await Promise.all([
+      import("./resources/resources.ts"),
+      import("./mcp/mcp.ts"),
+    ]);
     app.route("/v1", createApi(api));
     app.route("/", createMcp({ ...api, fetch: (request, c) => app.fetch(request, c.env) }));
     app.route("/", createDocs(api));

@@ -247,7 +247,7 @@ export async function startGateway(config: Config, deps: GatewayDeps): Promise<G
     health: () => readHealth(checks),
     metrics: () => metrics.registry.getMetricsAsJSON(),
   });
-  const app = createApp({
+  const app = await createApp({
     clock,
     health: { ...health, machine, checks },
     receiveHook: has("hooks") ? createReceive({ ...path.receiving, runtimes, limits, bodies }) : undefined,

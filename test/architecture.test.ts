@@ -301,6 +301,17 @@ describe("the modules of src", () => {
       expect(importing(new RegExp(`^import type [^;]*from "${name}"`, "m"))).not.toEqual([]);
   });
 
+  it("load the API and the MCP server only if the gateway serves them", () => {
+    const parts = ["resources/resources.ts", "mcp/mcp.ts"];
+    const importers = imports.filter(({ to }) => parts.includes(to)).map(({ from }) => from);
+    expect([...new Set(importers)]).toEqual(["app.ts"]);
+    const code = readFileSync(join(SRC, "app.ts"), "utf8").replace(/^import type .*$/gm, "");
+    for (const part of parts) {
+      expect(code).not.toContain(`from "./${part}"`);
+      expect(code).toContain(`import("./${part}")`);
+    }
+  });
+
   it("load OpenTelemetry only when traces are exported", () => {
     const importers = files.filter((file) =>
       packagesOf(file).some((name) => name.startsWith("@opentelemetry/")),

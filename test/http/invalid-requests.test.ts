@@ -39,7 +39,7 @@ describe.each([
       { findChannel: (id) => (id === "ch_1" ? pushChannel({ maxBodyBytes: MIB }, "org_1") : undefined) },
     );
     const health = { metrics, metricsToken: undefined, checks: [] };
-    const app = createApp({ clock: Date.now, health, receiveHook, api: undefined });
+    const app = await createApp({ clock: Date.now, health, receiveHook, api: undefined });
     listener = await startListener(
       { host: "127.0.0.1", port: 0, hookFastPath, maxHeaderBytes: 16_384 },
       createHealth(health).fetch,
