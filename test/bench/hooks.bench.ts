@@ -58,7 +58,7 @@ const SHARE_OF_PROCESSES = 0.5;
 /** More connections than a gateway has in flight at these rates, unless it stalls. */
 const ARRIVAL_CONNECTIONS = 256;
 const GOALS = {
-  rejected: 0.9,
+  rejected: 1.1,
   redis: 2.5,
   fastPath: 1.1,
   p99Ms: { share: 0.5, most: 10 },
