@@ -92,7 +92,7 @@ export class NodeExchange implements HookExchange {
 
   takeBody(): Buffer | Readable {
     // Almost all bodies have already arrived and can be read without waiting for events.
-    return this.#incoming.complete ? (this.#incoming.read() ?? NO_BYTES) : this.#incoming;
+    return this.#incoming.complete ? readArrived(this.#incoming) : this.#incoming;
   }
 
   reply({ status, headers, body }: HookReply, requestId: string): void {
@@ -124,6 +124,16 @@ export class NodeExchange implements HookExchange {
 }
 
 const NO_BYTES = Buffer.alloc(0);
+
+/** Returns a body that has arrived completely. `read` returns all of it in Node.js 24, and a single chunk in Node.js 26. */
+function readArrived(incoming: IncomingMessage): Buffer {
+  const chunks: Buffer[] = [];
+  for (let chunk: Buffer | null = incoming.read(); chunk !== null; chunk = incoming.read())
+    chunks.push(chunk);
+  const [first = NO_BYTES] = chunks;
+  return chunks.length > 1 ? Buffer.concat(chunks) : first;
+}
+
 const COMMON_LIST = Object.entries(COMMON_HEADERS).flat();
 
 /** Closes the connection if the client keeps sending its body after the response. Otherwise Node would read until the request timeout. */
