@@ -81,6 +81,7 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     } else if (message.type === "ready") {
       from.markReady();
       distributor.markReady(from);
+      greetOnce();
     } else if (message.type === "rates") {
       for (const other of fleet.running()) if (other !== from) other.send(message);
     } else if (message.type === "lease" || message.type === "returned") leases.receive(message, from);
@@ -103,6 +104,15 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   });
   const serving = (): readonly GatewayProcess[] =>
     fleet.running().filter((each) => each.isReady && !leaving.has(each));
+
+  let mayGreet = false;
+  /** Lets a ready process greet the operator. Process 1 may have ended while the others were starting. */
+  function greetOnce(): void {
+    const greeter = serving().find(({ servesConnections }) => servesConnections);
+    if (!mayGreet || greeter === undefined) return;
+    mayGreet = false;
+    greeter.send({ type: "greet" });
+  }
 
   async function readHealth(): Promise<HealthReport> {
     const reports = await Promise.all(serving().map((each) => each.report("health")));
@@ -144,10 +154,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     opening.use(await startMetricsListener(config.metricsListen, listening));
   }
   opening.use(await openControlSocket(dataDir, { restart: fleet.restart }));
-  fleet
-    .running()
-    .find(({ number }) => number === 1)
-    ?.send({ type: "greet" });
+  mayGreet = true;
+  greetOnce();
   const { processes } = config;
   log.info({ event: "supervisor.ready", port, processes }, "all gateway processes are started");
   return opening.move();
