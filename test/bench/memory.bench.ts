@@ -39,7 +39,7 @@ const GOALS = {
   firstReadySeconds: 4,
   readySeconds: 1.5,
   readySecondsWithChannels: 5,
-  readyMiB: 140,
+  readyMiB: 133,
   entryBytes: 200,
   idBytes: 45,
   channelsCpu: 1.05,
