@@ -7,5 +7,5 @@ const require = createRequire(import.meta.url);
  *
  * @typeParam T the module of the package, such as `typeof CronParser`
  */
-export const loadLibrary = <T>(name: "cron-parser" | "fast-xml-parser" | "oauth4webapi" | "re2js"): T =>
+export const loadLibrary = <T>(name: "cron-parser" | "fast-xml-parser" | "oauth4webapi"): T =>
   require(name) as T;

@@ -1,5 +1,4 @@
-import type * as Re2Js from "re2js";
-import { loadLibrary } from "../load-library.ts";
+import { RE2JS } from "re2js";
 import { translateEcmaPattern } from "./ecma-to-re2.ts";
 
 /** A compiled regular expression whose matching time is linear in the length of the text. */
@@ -43,8 +42,7 @@ export function compileLinearRegExp(source: string, flags = "u"): LinearRegExp {
   return { size, test: (text) => program.test(text), toString: () => `/${source}/${flags}` };
 }
 
-function compile(source: string, flags: string): Re2Js.RE2JS {
-  const { RE2JS } = loadLibrary<typeof Re2Js>("re2js");
+function compile(source: string, flags: string): RE2JS {
   const dotAll = flags.includes("s");
   try {
     const translated = translateEcmaPattern(source, { dotAll });

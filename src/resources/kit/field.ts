@@ -141,6 +141,7 @@ export const orElse = <E extends Entry>(entry: E, value: (fresh: NewRow) => unkn
 const STRING = z.string();
 const INTEGER = z.int();
 const NUMBER = z.number();
+const UNKNOWN = z.unknown();
 
 /**
  * Derives a response schema from a request schema: the same type, description and example, without limits and defaults.
@@ -170,6 +171,7 @@ function withoutLimits(written: z.ZodType, text: z.ZodType): z.ZodType {
   if (written instanceof z.ZodString || written instanceof z.ZodStringFormat) return text;
   if (written instanceof z.ZodNumberFormat) return INTEGER;
   if (written instanceof z.ZodNumber) return NUMBER;
+  if (written instanceof z.ZodUnknown) return UNKNOWN;
   return written;
 }
 
