@@ -15,6 +15,14 @@ const MOMENTS = [...PHASES, "random"] as const;
 const SENDERS = 24;
 const GATEWAYS = 2;
 
+interface Strike {
+  readonly target: Target;
+  readonly moment: (typeof MOMENTS)[number];
+  readonly processes: number;
+  /** Chooses the process that is killed at a random moment. */
+  readonly random: () => number;
+}
+
 /** A gateway behind a separate Redis proxy. It is restarted whenever it is killed. */
 interface Station {
   readonly proxy: RedisProxy;
@@ -53,7 +61,7 @@ export const hookKills: Rig = async ({ random, rounds, processes, print }) => {
     const station = stations[Math.floor(random() * GATEWAYS)] ?? first;
     const key = `${target} ${moment}`;
     await runStep(print, `kill ${i + 1} of ${total}, ${key}`, () =>
-      strike(stores, target, moment, station, processes),
+      strike(stores, station, { target, moment, processes, random }),
     );
     strikes.set(key, (strikes.get(key) ?? 0) + 1);
   }
@@ -97,12 +105,11 @@ async function openStation(shared: SharedStores, index: number, processes: numbe
 /** Resolves when the killed process runs again. */
 async function strike(
   stores: SharedStores,
-  target: Target,
-  moment: (typeof MOMENTS)[number],
   station: Station,
-  processes: number,
+  { target, moment, processes, random }: Strike,
 ): Promise<void> {
-  const kill = async (cut: () => void, port: number): Promise<void> => {
+  /** @param port port from which the connection of the publish reaches the proxy. `undefined` at a random moment. */
+  const kill = async (cut: () => void, port?: number): Promise<void> => {
     switch (target) {
       case "gateway":
         station.gateway?.kill("SIGKILL");
@@ -111,7 +118,9 @@ async function strike(
         return;
       case "process": {
         const supervisor = station.gateway?.pid ?? 0;
-        const victim = await findProcessByPort(await readProcessIds(supervisor), port);
+        const ids = await readProcessIds(supervisor);
+        const victim =
+          port === undefined ? ids[Math.floor(random() * ids.length)] : await findProcessByPort(ids, port);
         if (victim === undefined) throw new Error("The gateway has no process to kill.");
         process.kill(victim, "SIGKILL");
         await until(async () => {
@@ -129,9 +138,9 @@ async function strike(
     }
   };
   const struck = Promise.withResolvers<void>();
-  const act = (cut: () => void, port: number): Promise<void> =>
+  const act = (cut: () => void, port?: number): Promise<void> =>
     kill(cut, port).then(struck.resolve, struck.reject);
-  if (moment === "random" && target !== "connection") await act(() => {}, 0);
+  if (moment === "random" && target !== "connection") await act(() => {});
   else station.proxy.arm(moment === "random" ? "after" : moment, act);
   const timer = setTimeout(() => struck.reject(new Error("no event was published in time")), CEILING_MS);
   await struck.promise.finally(() => clearTimeout(timer));

@@ -20,7 +20,7 @@ export interface RedisProxy extends AsyncDisposable {
   readonly disarm: () => void;
 }
 
-/** Gets a function that ends the connection of the publish, and the port from which the gateway has connected. */
+/** Called with a function that ends the connection of the publish, and the port from which the gateway has connected. */
 type Act = (cut: () => void, port: number) => void | Promise<void>;
 
 interface Trap {

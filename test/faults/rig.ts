@@ -37,6 +37,18 @@ export const linesOf = (counts: ReadonlyMap<string, number>): readonly string[] 
 export const formatProcesses = (count: number): string =>
   count === 1 ? "one process" : `${count} processes`;
 
+/**
+ * Returns the names that contain the text of `--part`.
+ *
+ * @throws Error if no name contains it, because a rig without faults would always pass
+ */
+export function selectPart<T extends string>(names: readonly T[], part = ""): readonly T[] {
+  const selected = names.filter((name) => name.includes(part));
+  if (selected.length > 0) return selected;
+  const known = names.map((name) => `"${name}"`).join(", ");
+  throw new Error(`No name contains the --part "${part}". Use a part of one of: ${known}`);
+}
+
 /** Runs a step. Prints its name first and its duration afterwards, so that the last line names a step that hangs or fails. */
 export async function runStep<T>(
   print: RigOptions["print"],

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type SharedStores, startSharedStores } from "../support/stores.ts";
 import { CEILING_MS } from "../support/until.ts";
 import { type Feed, startFeeds } from "./feeds.ts";
-import { formatProcesses, linesOf, type Rig, runStep } from "./rig.ts";
+import { formatProcesses, linesOf, type Rig, runStep, selectPart } from "./rig.ts";
 import {
   FATES,
   type Fate,
@@ -41,12 +41,18 @@ const KINDS = ["stream-", "table-"] as const;
  *
  * With several processes for each worker, a kill of a worker is one of its supervisor, and processes that write are killed too.
  */
-export const sourceKills: Rig = async ({ random, rounds, processes, part = "", print }) => {
+export const sourceKills: Rig = async ({ random, rounds, processes, part, print }) => {
+  const fates = FATES.filter((fate) => processes > 1 || fate !== "process killed");
+  const selected = selectPart(
+    MOMENTS.flatMap((moment) => fates.map((fate) => formatStrike(fate, moment))),
+    part,
+  );
   await using stack = new AsyncDisposableStack();
   const stores = stack.use(await startSharedStores());
   const feeds = await startFeeds(SOURCES);
   for (const feed of feeds) stack.use(feed);
-  const begin = async (index: number) => stack.use(await startSourceWorker(stores, index, processes));
+  const begin = async (index: number) =>
+    stack.use(await startSourceWorker(stores, { index, processes, random }));
   // The first worker migrates the database. The others can then start in parallel.
   const first = await runStep(print, "start a worker", () => begin(0));
   const others = await runStep(print, "start two workers", () => Promise.all([1, 2].map(begin)));
@@ -57,14 +63,13 @@ export const sourceKills: Rig = async ({ random, rounds, processes, part = "", p
     for (const feed of feeds) feed.make(Math.floor(random() * (feed.kind === "sse" ? 4 : 1.4)));
   }, MAKE_EVERY_MS);
   stack.defer(() => clearInterval(timer));
-  const fates = FATES.filter((fate) => processes > 1 || fate !== "process killed");
   const strikes = new Map<string, number>();
   // Each fault is applied once at each moment.
   const total = rounds * fates.length * MOMENTS.length;
   for (let i = 0; i < total; i++) {
     const [fate, moment, topicPart] = chooseFault(i, fates);
-    const key = `${fate} ${moment}`;
-    if (!key.includes(part)) continue;
+    const key = formatStrike(fate, moment);
+    if (!selected.includes(key)) continue;
     await delay(random() * 300);
     const index = i % workers.length;
     await runStep(print, `strike ${i + 1} of ${total}, worker ${index}, ${key}`, () =>
@@ -96,6 +101,8 @@ export const sourceKills: Rig = async ({ random, rounds, processes, part = "", p
     ],
   };
 };
+
+const formatStrike = (fate: Fate, moment: Moment): string => `${fate} ${moment}`;
 
 /** Returns the i-th fault: all fates at one moment, then at the next. The kind of source changes with each round. */
 function chooseFault(i: number, fates: readonly Fate[]): readonly [Fate, Moment, topicPart: string] {

@@ -9,7 +9,7 @@ import { PHASES, type RedisProxy, startRedisProxy } from "./redis-proxy.ts";
 
 /**
  * Faults of a worker. `stopped` (SIGSTOP) and `cut off` (from Redis) last longer than twice its lease. `process killed` kills the process
- * that writes, or any process at a random moment, for workers with several processes.
+ * that writes, or a randomly chosen process at a random moment, for workers with several processes.
  */
 export const FATES = ["killed", "stopped", "cut off", "restarted", "process killed"] as const;
 export type Fate = (typeof FATES)[number];
@@ -25,14 +25,20 @@ export interface SourceWorker extends AsyncDisposable {
   readonly strike: (fate: Fate, moment: Moment, topicPart: string) => Promise<void>;
 }
 
+export interface SourceWorkerOptions {
+  readonly index: number;
+  readonly processes: number;
+  /** Chooses the process that is killed at a random moment. */
+  readonly random: () => number;
+}
+
 const TIMING = { ttlMs: 2_000, tickEveryMs: 250, maxReleasedPerTick: 64 } as const;
 /** Duration of `stopped` and `cut off` in ms. */
 const OUT_MS = 2 * TIMING.ttlMs + 500;
 
 export async function startSourceWorker(
   stores: SharedStores,
-  index: number,
-  processes: number,
+  { index, processes, random }: SourceWorkerOptions,
 ): Promise<SourceWorker> {
   const [server] = stores.servers;
   const proxy = await startRedisProxy(server?.port ?? 0);
@@ -82,7 +88,10 @@ export async function startSourceWorker(
         return;
       case "process killed": {
         const ids = await readProcessIds(gateway.pid);
-        const victim = await findProcessByPort(ids, link.findClientPort(port ?? 0) ?? 0);
+        const victim =
+          port === undefined
+            ? ids[Math.floor(random() * ids.length)]
+            : await findProcessByPort(ids, link.findClientPort(port) ?? 0);
         if (victim === undefined) throw new Error("The worker has no process to kill.");
         process.kill(victim, "SIGKILL");
         await until(async () => {

@@ -6,7 +6,7 @@ import { startGatewayProcess } from "../support/gateway-process.ts";
 import { startSharedStores } from "../support/stores.ts";
 import { startStreamServer } from "../support/stream-server.ts";
 import type { Flood, FloodBody, FloodCounts, FloodOptions, FloorWay } from "./flood.ts";
-import { quantile, type Rig } from "./rig.ts";
+import { quantile, type Rig, selectPart } from "./rig.ts";
 
 /** An organization with an API key for all operations. */
 export interface Tenant {
@@ -205,7 +205,11 @@ function createBaselines(
  * One organization runs each expensive load in turn, while a small one sends a few deliveries. Those must always be accepted. The report
  * shows how much longer their responses take. With three or more rounds this is also judged, which needs an otherwise idle machine.
  */
-export const tenants: Rig = async ({ rounds, part = "" }) => {
+export const tenants: Rig = async ({ rounds, part }) => {
+  const selected = selectPart(
+    LOADS.map(({ name }) => name),
+    part,
+  );
   await using stores = await startSharedStores();
   await using feed = await startStreamServer();
   await using gateway = await startGatewayProcess({
@@ -276,7 +280,7 @@ export const tenants: Rig = async ({ rounds, part = "" }) => {
     await flood.end();
   }
 
-  const chosen = LOADS.filter(({ name }) => name.includes(part)).map((load) => ({
+  const chosen = LOADS.filter(({ name }) => selected.includes(name)).map((load) => ({
     load,
     alone: [] as Sent[],
     loaded: [] as Sent[],

@@ -13,20 +13,24 @@ export async function readProcessIds(supervisor: number): Promise<readonly numbe
     .map(([pid]) => Number(pid));
 }
 
-/** Returns which of these processes has a TCP connection from this local port. Without /proc, returns the first process. */
-export async function findProcessByPort(pids: readonly number[], port: number): Promise<number | undefined> {
-  const table = await readFile("/proc/net/tcp", "utf8").catch(() => "");
+/**
+ * Returns the process that has a TCP connection from this local port. Needs /proc.
+ *
+ * @throws Error if none of the processes has such a connection
+ */
+export async function findProcessByPort(pids: readonly number[], port: number): Promise<number> {
+  const table = await readFile("/proc/net/tcp", "utf8");
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const row = table
+  // Connections to different servers can have the same local port.
+  const sockets = table
     .split("\n")
     .map((line) => line.trim().split(/ +/))
-    .find(([, local]) => local?.endsWith(suffix));
-  const inode = row?.[9];
-  if (inode === undefined) return pids[0];
+    .filter(([, local]) => local?.endsWith(suffix))
+    .map((row) => `socket:[${row[9]}]`);
   for (const pid of pids) {
     const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
     const links = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => "")));
-    if (links.includes(`socket:[${inode}]`)) return pid;
+    if (links.some((link) => sockets.includes(link))) return pid;
   }
-  return pids[0];
+  throw new Error(`None of the processes ${pids.join(", ")} has a connection from port ${port}.`);
 }
