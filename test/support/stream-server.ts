@@ -11,13 +11,15 @@ export interface StreamServer extends AsyncDisposable {
   /** The `Last-Event-ID` that each connection sent, or an empty string if it sent none. */
   readonly told: readonly string[];
   readonly open: () => number;
+  /** Returns the remote ports of the open connections. */
+  readonly ports: () => readonly number[];
   /** Makes the next `count` events and sends them to all connections. Event names alternate between `even` and `odd`. */
   readonly make: (count: number) => void;
 }
 
 export async function startStreamServer(): Promise<StreamServer> {
   const told: string[] = [];
-  const connections = new Set<() => void>();
+  const connections = new Map<() => void, number>();
   let made = 0;
   const server = createServer(async (request, response) => {
     const session = await createSession(request, response, { retry: null });
@@ -30,7 +32,7 @@ export async function startStreamServer(): Promise<StreamServer> {
     };
     response.on("drain", send);
     response.on("close", () => connections.delete(send));
-    connections.add(send);
+    connections.set(send, request.socket.remotePort ?? 0);
     send();
   });
   const local = await listenLocally(server);
@@ -39,9 +41,10 @@ export async function startStreamServer(): Promise<StreamServer> {
     url: `${local.origin}/`,
     told,
     open: () => connections.size,
+    ports: () => [...connections.values()],
     make(count) {
       made += count;
-      for (const send of connections) send();
+      for (const send of connections.keys()) send();
     },
   };
 }
