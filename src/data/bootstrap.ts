@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { parseJson } from "../event/parse-json.ts";
 import { topicOf } from "../event/topic.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -37,6 +38,12 @@ export interface Bootstrapped {
 }
 
 const NAME = "default";
+/**
+ * Maximum time in ms to wait for another call that reports the first start. PostgreSQL soon releases the lock of a process that was
+ * killed meanwhile.
+ */
+const LOCKED_MS = 1_000;
+const LOCKED_POLL_MS = 50;
 /** Encryption context (AAD) of the stored result of the first start, which contains an API key. */
 export const FIRST_START_PLACE = "untold_first_start/facts";
 
@@ -72,15 +79,28 @@ export async function bootstrapWithin(
  * Calls `tell` with the result of the first start, and deletes the stored result once `tell` has resolved. Calls `tell` with an
  * empty object if the result was already reported.
  *
- * If `tell` fails or the process dies, the next start reports the result again. If several gateways call this function together,
- * only one gets the result, because the others skip the locked row.
+ * If `tell` fails or the process dies, the next call reports the result again. If several gateways call this function together, only
+ * one gets the result. The others wait for it, up to a timeout.
  *
  * @throws UnavailableError, or the error of `tell`
  */
-export const tellFirstStart = (
+export async function tellFirstStart(
+  options: Pick<BootstrapOptions, "db" | "keyring">,
+  tell: (made: Bootstrapped) => Promise<void>,
+): Promise<void> {
+  const deadline = performance.now() + LOCKED_MS;
+  while (!(await tellUnlocked(options, tell))) {
+    const locked = await options.db.selectFrom("untoldFirstStart").select("sealedFacts").executeTakeFirst();
+    if (locked === undefined || performance.now() > deadline) return tell({});
+    await delay(LOCKED_POLL_MS);
+  }
+}
+
+/** Returns false if the result is locked by another call, or was already reported. */
+const tellUnlocked = (
   { db, keyring }: Pick<BootstrapOptions, "db" | "keyring">,
   tell: (made: Bootstrapped) => Promise<void>,
-): Promise<void> =>
+): Promise<boolean> =>
   db.transaction().execute(async (trx) => {
     const untold = await trx
       .selectFrom("untoldFirstStart")
@@ -88,9 +108,10 @@ export const tellFirstStart = (
       .forUpdate()
       .skipLocked()
       .executeTakeFirst();
-    if (untold === undefined) return tell({});
+    if (untold === undefined) return false;
     await tell(parseJson(keyring.open(untold.sealedFacts, FIRST_START_PLACE)) as Bootstrapped);
     await trx.deleteFrom("untoldFirstStart").execute();
+    return true;
   });
 
 async function firstStart(trx: Trx, options: Omit<BootstrapOptions, "db">): Promise<Bootstrapped> {

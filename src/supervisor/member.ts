@@ -76,7 +76,7 @@ export async function joinSupervisor(): Promise<Member> {
     else if (message.type === "rates") rates.receive(message.taken);
     else if (message.type === "leased" || message.type === "recall") budgets?.receive(message);
     else if (message.type === "servers") problems = message.problems;
-    else if (message.type === "greet") void greet?.();
+    else if (message.type === "greet") void greet?.().then(() => send({ type: "greeted" }));
     else if (message.type === "drain") {
       stopping.abort(new Error("stopped by the supervisor"));
       if (message.isReplaced) void untilIdle().then(closing.resolve);

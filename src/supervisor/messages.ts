@@ -62,6 +62,8 @@ export type ToSupervisor =
   /** The process accepts connections, but is still starting. */
   | { readonly type: "listening" }
   | { readonly type: "ready" }
+  /** The process has greeted the operator, in reply to `greet`. */
+  | { readonly type: "greeted" }
   /** The process has received a connection. */
   | { readonly type: "took" }
   /** Asks for `answer`. */

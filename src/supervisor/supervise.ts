@@ -13,6 +13,7 @@ import { openControlSocket } from "./control.ts";
 import { createDistributor } from "./distribute.ts";
 import { createFleet } from "./fleet.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
+import { createGreeter } from "./greeter.ts";
 import { createLeases } from "./leases.ts";
 import { createLineWriter } from "./log-lines.ts";
 import type { StartMessage, ToSupervisor, Work } from "./messages.ts";
@@ -81,8 +82,9 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     } else if (message.type === "ready") {
       from.markReady();
       distributor.markReady(from);
-      greetOnce();
-    } else if (message.type === "rates") {
+      if (isFleetStarted) greeter.greet();
+    } else if (message.type === "greeted") greeter.confirm(from);
+    else if (message.type === "rates") {
       for (const other of fleet.running()) if (other !== from) other.send(message);
     } else if (message.type === "lease" || message.type === "returned") leases.receive(message, from);
     else if (message.type === "last") metrics.update(from.key, from.number, message.metrics);
@@ -105,14 +107,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
   const serving = (): readonly GatewayProcess[] =>
     fleet.running().filter((each) => each.isReady && !leaving.has(each));
 
-  let mayGreet = false;
-  /** Lets a ready process greet the operator. Process 1 may have ended while the others were starting. */
-  function greetOnce(): void {
-    const greeter = serving().find(({ servesConnections }) => servesConnections);
-    if (!mayGreet || greeter === undefined) return;
-    mayGreet = false;
-    greeter.send({ type: "greet" });
-  }
+  let isFleetStarted = false;
+  const greeter = createGreeter(() => serving().find(({ servesConnections }) => servesConnections));
 
   async function readHealth(): Promise<HealthReport> {
     const reports = await Promise.all(serving().map((each) => each.report("health")));
@@ -134,12 +130,13 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     return metrics.render(format);
   }
 
-  opening.defer(() =>
-    fleet.stop(async () => {
+  opening.defer(() => {
+    greeter.stop();
+    return fleet.stop(async () => {
       await beforeClosing();
       closePort();
-    }),
-  );
+    });
+  });
   const onAbort = (): void => void fleet.stop(async () => {});
   signal.addEventListener("abort", onAbort, { once: true });
   starting = "is starting its processes";
@@ -154,8 +151,8 @@ export async function supervise(config: Config, options: SuperviseOptions): Prom
     opening.use(await startMetricsListener(config.metricsListen, listening));
   }
   opening.use(await openControlSocket(dataDir, { restart: fleet.restart }));
-  mayGreet = true;
-  greetOnce();
+  isFleetStarted = true;
+  greeter.greet();
   const { processes } = config;
   log.info({ event: "supervisor.ready", port, processes }, "all gateway processes are started");
   return opening.move();

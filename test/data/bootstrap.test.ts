@@ -122,6 +122,33 @@ describe("reporting the first start", () => {
     expect(told).toEqual([{ apiKey: expect.stringMatching(/^ik_/) }]);
   });
 
+  it("reports the result to a waiting call if the current report fails", async () => {
+    const made = await start();
+    const [begun, failing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const broken = tellFirstStart({ db: database.db, keyring }, () => {
+      begun.resolve();
+      return failing.promise;
+    });
+    await begun.promise;
+    const waits = Promise.withResolvers<void>();
+    let results = 0;
+    const db = database.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        // The second query finds the locked result.
+        if (++results === 2) waits.resolve();
+        return result;
+      },
+    });
+    const told: Bootstrapped[] = [];
+    const waiting = tellFirstStart({ db, keyring }, async (result) => void told.push(result));
+    await waits.promise;
+    failing.reject(new Error("closed"));
+    await expect(broken).rejects.toThrow("closed");
+    await waiting;
+    expect(told).toEqual([made]);
+  });
+
   it("stores the API key for the report only in encrypted form", async () => {
     const { apiKey = "" } = await start();
     const rows = await database.db.selectFrom("untoldFirstStart").selectAll().execute();
