@@ -71,6 +71,9 @@ it.each([
   expect(await runInlet(["complete", "--", ...words])).toEqual({ code: 0, stdout: ":0\n", stderr: "" });
 });
 
+/** Returns everything that was written. Without a size, `read` returns only the first chunk in Node.js 26. */
+const readWritten = (terminal: PassThrough): string => String(terminal.read(terminal.readableLength));
+
 describe("the log at a terminal", () => {
   it("leaves out the usual events of a start until the gateway is ready, but no warnings", async () => {
     const terminal = Object.assign(new PassThrough(), { hasColors: () => false });
@@ -80,7 +83,7 @@ describe("the log at a terminal", () => {
     log.warn({ event: "a.c" }, "a warning");
     log.info({ event: "gateway.ready" }, "gateway is ready");
     log.info({ event: "redis.ready" }, "Redis accepts events");
-    const lines = String(terminal.read()).trimEnd().split("\n");
+    const lines = readWritten(terminal).trimEnd().split("\n");
     expect(lines).toEqual([
       expect.stringMatching(/warn {2}a warning$/),
       expect.stringMatching(/info {2}Redis accepts events$/),
@@ -93,7 +96,7 @@ describe("the log at a terminal", () => {
     const log = createLog({ level: "info", destination: stream });
     log.info({ event: "a.b", port: 8080, roles: ["api"] }, "it is ready");
     log.warn({ event: "a.c", err: new Error("away", { cause: new Error("refused") }) }, "it waits");
-    const [first, second, third] = String(terminal.read()).split("\n");
+    const [first, second, third] = readWritten(terminal).split("\n");
     expect(first).toMatch(/^\d\d:\d\d:\d\d info {2}it is ready port=8080 roles=\[ 'api' \]$/);
     expect(second).toMatch(/ warn {2}it waits$/);
     expect(third).toBe("  Error: away");
