@@ -115,10 +115,10 @@ const LIBRARY_MODULES: Readonly<Record<string, readonly string[]>> = {
   "@hono/": ["app.ts", "gateway", "http", "channels", "resources"],
 };
 /** Libraries that most gateways never need. They take memory as soon as they are loaded. */
-const LOADED_ON_FIRST_USE = ["cloudevents", "cron-parser", "fast-xml-parser", "oauth4webapi"];
+const LOADED_ON_FIRST_USE = ["cron-parser", "fast-xml-parser", "oauth4webapi"];
 /** Pure modules. They import no other modules of Node than those below, and use neither time nor randomness. */
 const PURE = ["event", "normalize", "verify"];
-const PURE_MODULES = ["node:buffer", "node:crypto", "node:module", "node:util", "node:zlib"];
+const PURE_MODULES = ["node:buffer", "node:crypto", "node:util", "node:zlib"];
 const IMPURE =
   /Date\.now|new Date\(\)|performance\.now|Math\.random|random(?:Bytes|UUID)|setTimeout|process\.|fetch\(/;
 

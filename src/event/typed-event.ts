@@ -1,11 +1,6 @@
-import { createRequire } from "node:module";
-import type * as CloudEvents from "cloudevents";
+import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import { isJsonData, readAttributes } from "./cloud-event.ts";
 import { parseExactly } from "./exact-json.ts";
-
-const require = createRequire(import.meta.url);
-/** Loads the library at the first call, in about 25 ms, because gateways without handlers do not need it. */
-const loadCloudEvents = (): typeof CloudEvents => require("cloudevents");
 
 /** A CloudEvents 1.0 event in JSON format. */
 export type StructuredEvent = Readonly<Record<string, unknown>>;
@@ -23,9 +18,7 @@ export function binaryHeaders(fields: readonly string[]): Record<string, string>
   const encoded = Object.entries(attributes).map(([name, value]) => [name, encodeHeader(value)] as const);
   const isOurs = ([name]: readonly [string, string]): boolean => OWN_HEADERS.has(name);
   const event = Object.fromEntries(encoded.filter((each) => !isOurs(each)));
-  const { headers } = loadCloudEvents().HTTP.binary(
-    event as Record<string, string> & CloudEvents.CloudEventV1<undefined>,
-  );
+  const { headers } = HTTP.binary(event as Record<string, string> & CloudEventV1<undefined>);
   const ours = encoded.filter(isOurs).map(([name, value]) => [`ce-${name}`, value]);
   // Remove the content type of the library, which it adds even if the event has none.
   const { "content-type": __, ...others } = headers as Record<string, string>;
@@ -56,7 +49,6 @@ export function structuredEvent(fields: readonly string[], maxDataChars: number)
   if (text !== undefined && text.length <= maxDataChars) {
     event.data = isJsonData(attributes.datacontenttype) ? readExactly(text) : text;
   }
-  const { CloudEvent, HTTP } = loadCloudEvents();
   const { body } = HTTP.structured(new CloudEvent(event, false));
   const { time: _, ...printed } = parseExactly(String(body)) as Record<string, unknown>;
   return { ...printed, ...Object.fromEntries(entries.filter(([name]) => OWN_ATTRIBUTES.has(name))) };

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Publish } from "../../../src/bus/publish/publish.ts";
 import { now, testChannel, testEvent, testPolicy, testTopic } from "../support.ts";
 
-/** Bytes of an expiry time: an entry of a hash table, with its place in two tables on average. */
+/** Bytes that Redis takes for the expiry time of a key: an entry of a hash table, with one or two pointers to it. */
 const EXPIRY_BYTES = 40;
 
 /** Publishes `ids` ids to each topic and checks the memory per id. */
